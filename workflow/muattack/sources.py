@@ -1,10 +1,12 @@
 """Which library files a script uses: what makes an edited module re-run exactly the rules that run it."""
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent
+MODULE_NAME = re.compile(rf"{PACKAGE.name}(\.\w+)+")
 
 
 @cache
@@ -16,6 +18,9 @@ def _imports(file: Path) -> tuple[Path, ...]:
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and MODULE_NAME.fullmatch(node.value.partition(":")[0]):
+            # A lazy registry names its modules in strings, "package.module" or "package.module:attribute".
+            names = [node.value.partition(":")[0]]
         else:
             continue
         for name in names:
@@ -31,7 +36,7 @@ def _imports(file: Path) -> tuple[Path, ...]:
 def library_sources(script: str | Path) -> list[str]:
     """Return the paths of all package files the script imports, directly or through other package files, sorted.
 
-    Imports are read from the text; a module named only in a string at run time is not seen.
+    Imports are read from the text, module names in strings included; a name put together at run time is not seen.
     """
     seen: set[Path] = set()
     waiting = list(_imports(Path(script).resolve()))

@@ -1,0 +1,40 @@
+# muattack: one command from captions to a paper's tables and figures.
+#
+#   snakemake --cores all                                          the demo, nothing needed
+#   snakemake --cores all --configfile config/captions.yaml        your own caption files
+#
+# Every result lies under results/{run}/ (config: run):
+#   captions.parquet  base_captions.parquet                        the texts, split by image
+#   mutants/{set}.parquet  mutants/operators.parquet               nine operator sets, six tasks; one mutant an operator
+#   encoder/  detectors/{detector}/                                safetensors and JSON
+#   scores/{detector}.parquet  metrics.csv  differences.csv        P(machine) of every text; every number with its interval
+#   tables/{table}.{csv,md}  figures/{figure}.{png,svg}            what a paper prints
+#   logs/{rule}/  benchmarks/{rule}/                               what happened, and what it cost
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+configfile: "config/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/mutate.smk"
+include: "workflow/rules/train.smk"
+include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/figures.smk"
+
+
+report: "workflow/report/workflow.rst"
+
+
+rule all:
+    default_target: True
+    input:
+        expand("results/{run}/meta.json", run=config["run"]),
+        expand("results/{run}/metrics.csv", run=config["run"]),
+        expand("results/{run}/tables/{table}.{ext}", run=config["run"], table=TABLES, ext=["csv", "md"]),
+        expand("results/{run}/figures/{figure}.{ext}", run=config["run"], figure=FIGURES, ext=["png", "svg"]),
+    message:
+        "Everything of the run is made: see results/{config[run]}/"

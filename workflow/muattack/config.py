@@ -1,0 +1,178 @@
+"""Read and check configurations: every unknown key, wrong type and impossible value named before anything runs."""
+
+import copy
+import difflib
+from pathlib import Path
+
+import jsonschema
+import yaml
+
+from muattack.errors import InputError
+
+SCHEMA = Path(__file__).parents[1] / "schemas" / "config.schema.yaml"
+DEFAULTS = Path(__file__).parents[2] / "config" / "config.yaml"
+
+# Blocks of named entries that a configuration laid over another can empty by `name: null`.
+REMOVABLE = (("detectors",), ("mutate", "sets"), ("mutate", "tasks"), ("encoders",))
+
+
+def read_yaml(path: str | Path) -> dict:
+    """Read one YAML mapping; raise InputError for a missing or malformed file."""
+    path = Path(path)
+    try:
+        value = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"The configuration {path} does not exist. Give the path of a YAML file such as config/config.yaml.") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"The configuration {path} is not UTF-8 (byte {error.start}). Save it as UTF-8.") from None
+    except yaml.YAMLError as error:
+        raise InputError(f"The configuration {path} is not valid YAML: {' '.join(str(error).split())}") from None
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InputError(f"The configuration {path} holds a {type(value).__name__}, but must be a mapping of keys such as `run: demo`.")
+    return value
+
+
+def overlay(below: dict, above: dict) -> dict:
+    """Return `below` with `above` laid over it: mappings merge key by key, everything else is replaced."""
+    merged = dict(below)
+    for key, value in above.items():
+        merged[key] = overlay(merged[key], value) if isinstance(value, dict) and isinstance(merged.get(key), dict) else value
+    return merged
+
+
+def read_config(*paths: str | Path) -> dict:
+    """Return the defaults (config/config.yaml) with the given files laid over them, checked.
+
+    This is what Snakemake does with `--configfile`, for use outside of it.
+    """
+    config = read_yaml(DEFAULTS)
+    for path in paths:
+        config = overlay(config, read_yaml(path))
+    return check_config(config)
+
+
+def check_config(config: dict) -> dict:
+    """Check a whole configuration; return a copy in which entries set to null are gone.
+
+    Raises InputError with one line for each fault: where the key stands, what is wrong, what to write.
+    """
+    config = copy.deepcopy(config)
+    for path in REMOVABLE:
+        block = config
+        for key in path:
+            block = block.get(key) if isinstance(block, dict) else None
+        for name in [name for name, entry in block.items() if entry is None] if isinstance(block, dict) else []:
+            del block[name]
+    faults = _schema_faults(config) or _meaning_faults(config)
+    if faults:
+        raise InputError(_paragraph(faults))
+    return config
+
+
+def _paragraph(faults: list[str]) -> str:
+    if len(faults) == 1:
+        return f"The configuration has a fault. {faults[0]}"
+    return "\n".join([f"The configuration has {len(faults)} faults.", *(f"  {number}. {fault}" for number, fault in enumerate(faults, 1))])
+
+
+def _where(path) -> str:
+    return ".".join(str(part) for part in path) or "(top level)"
+
+
+def _nearest(word: str, known) -> str:
+    known = sorted(known)
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    return (f"Did you mean `{near[0]}`? " if near else "") + f"Known here: {', '.join(known) or 'nothing'}."
+
+
+def _schema_faults(config: dict) -> list[str]:
+    validator = jsonschema.Draft202012Validator(read_yaml(SCHEMA))
+    return [_explain(error) for error in sorted(validator.iter_errors(config), key=lambda error: (_where(error.absolute_path), error.message))]
+
+
+def _explain(error: jsonschema.ValidationError) -> str:
+    """Turn one schema error into what is wrong, where, and what to write."""
+    where = _where(error.absolute_path)
+    if error.validator == "additionalProperties":
+        known = set(error.schema.get("properties", {}))
+        unknown = sorted(str(key) for key in error.instance if key not in known)
+        return " ".join(f"Unknown key `{key}` at {where}. {_nearest(key, known)}" for key in unknown)
+    if error.validator == "required":
+        missing = [key for key in error.validator_value if key not in error.instance]
+        return f"{where} lacks the key{'s' * (len(missing) > 1)} {', '.join(f'`{key}`' for key in missing)}."
+    if error.validator in ("propertyNames", "pattern") and isinstance(error.instance, str):
+        rule = "letters, digits and . _ - only, starting with a letter or digit"
+        return f"The name `{error.instance}` at {where} cannot be used in a file name. Write {rule}."
+    wanted = {
+        "type": lambda: _types(error.validator_value),
+        "enum": lambda: "one of " + ", ".join(str(value) for value in error.validator_value),
+        "minimum": lambda: f"at least {error.validator_value}",
+        "maximum": lambda: f"at most {error.validator_value}",
+        "exclusiveMinimum": lambda: f"more than {error.validator_value}",
+        "exclusiveMaximum": lambda: f"less than {error.validator_value}",
+        "minItems": lambda: f"a list of at least {error.validator_value}",
+        "minLength": lambda: "some text",
+        "minProperties": lambda: f"at least {error.validator_value} entry",
+        "uniqueItems": lambda: "a list without repetitions",
+        "anyOf": lambda: " or ".join(dict.fromkeys(_alternative(option) for option in error.validator_value)),
+    }.get(error.validator, lambda: error.message)()
+    text = error.schema.get("description")
+    return f"{where} is {error.instance!r}, but must be {wanted}.{f' It means: {text}' if text else ''}"
+
+
+def _types(types) -> str:
+    names = {"string": "a text", "integer": "a whole number", "number": "a number", "object": "a mapping", "array": "a list", "null": "null", "boolean": "true or false"}
+    return " or ".join(names[name] for name in ([types] if isinstance(types, str) else types))
+
+
+def _alternative(option: dict) -> str:
+    if "enum" in option:
+        return "one of " + ", ".join(str(value) for value in option["enum"])
+    return _types(option["type"]) if "type" in option else "a mapping"
+
+
+def _meaning_faults(config: dict) -> list[str]:
+    """Return what a schema cannot say: references between keys, sums, conditions."""
+    faults = []
+    captions, mutate, detectors = config["captions"], config["mutate"], config["detectors"]
+
+    if config["encoder"] not in config["encoders"]:
+        faults.append(f"encoder names `{config['encoder']}`, which is not among the encoders. {_nearest(config['encoder'], config['encoders'])}")
+    total = sum(captions["split"].values())
+    if abs(total - 1) > 1e-9:
+        faults.append(f"captions.split adds up to {total:g}, but the three shares must add up to 1, as in train: 0.70, val: 0.15, test: 0.15.")
+    if captions["source"] == "files":
+        for key in ("human", "machine"):
+            if not captions["files"][key]:
+                faults.append(f"captions.source is files, so captions.files.{key} must name a file. Write, for instance, `{key}: data/{key}.json`.")
+    if captions["source"] == "coco":
+        faults.append("captions.source coco is not built yet. Use `files` with COCO's annotation file and your captioner's results, or `simulate`.")
+
+    for name, names in mutate["tasks"].items():
+        if name in mutate["sets"]:
+            faults.append(f"mutate.tasks.{name} has the name of an operator set. Give the task a name of its own.")
+        for wanted in names:
+            if wanted not in mutate["sets"]:
+                faults.append(f"mutate.tasks.{name} names the unknown set `{wanted}`. {_nearest(wanted, mutate['sets'])}")
+    for reserved in ("clean", "operators", "H_vs_M", "meta"):
+        for block in ("sets", "tasks"):
+            if reserved in mutate[block]:
+                faults.append(f"mutate.{block}.{reserved}: the name `{reserved}` is taken by the results. Choose another.")
+
+    for name, detector in detectors.items():
+        start, seen = detector.get("start"), [name]
+        while start:
+            if start in seen:
+                faults.append(f"detectors.{name}.start goes round in a circle: {' -> '.join([*seen, start])}. Let one of them start from the encoder (`start: null`).")
+                break
+            if start not in detectors:
+                faults.append(f"detectors.{seen[-1]}.start names the unknown detector `{start}`. {_nearest(start, detectors)}")
+                break
+            seen.append(start)
+            start = detectors[start].get("start")
+    on_base = [name for name, detector in detectors.items() if detector.get("train_on") == "base"]
+    if on_base and config["base"]["source"] == "passages" and not config["base"]["passages"]:
+        faults.append(f"base.source is passages, so base.passages must list files for the detector{'s' * (len(on_base) > 1)} {', '.join(on_base)}.")
+    return faults

@@ -1,0 +1,72 @@
+"""Which detectors, tables and figures a run has, from its configuration alone. Imports nothing heavy: Snakemake reads it."""
+
+# The detectors that a figure shows; it is drawn when the run has all of them (fig3b, fig7 and differences: at least one).
+FIGURE_DETECTORS = {
+    "fig3a": ("base",),
+    "fig3b": ("base", "finetune", "rr"),
+    "fig4": ("finetune", "rr"),
+    "fig5": ("rr",),
+    "fig6a": ("dropout",),
+    "fig6b": ("rr",),
+    "fig6c": ("rr_dropout",),
+}
+
+
+def figures_of(detectors: dict[str, dict], ood: bool) -> list[str]:
+    """Return the names of the figures that a run with these detectors has; `ood`: it has a second captioner."""
+    figures = []
+    for figure, shown in FIGURE_DETECTORS.items():
+        have = [name in detectors for name in shown]
+        if (any(have) if figure == "fig3b" else all(have)) and (ood or figure != "fig5"):
+            figures.append(figure)
+    if sweep_detectors(detectors):
+        figures.append("fig7")
+    if {"finetune", "rr"} <= detectors.keys():
+        figures.append("differences")
+    return figures
+
+
+def tables_of(detectors: dict[str, dict]) -> list[str]:
+    """Return the names of the tables that a run with these detectors has."""
+    tables = ["articles", "operators", "lengths"]
+    if "base" in detectors:
+        tables.append("table1")
+    if detectors.keys() & {"finetune", "rr"}:
+        tables.append("table2")
+    if {"finetune", "rr"} <= detectors.keys():
+        tables.append("differences")
+    if sweep_detectors(detectors):
+        tables.append("sweep")
+    return sorted(tables)
+
+
+def sweep_detectors(detectors: dict[str, dict]) -> dict[str, float]:
+    """Return the detectors of the m sweep, {name: m} by rising m: those named rr_m{...} with an `rr` share."""
+    found = {name: detector["rr"] for name, detector in detectors.items() if name.startswith("rr_m") and detector.get("rr") is not None}
+    return dict(sorted(found.items(), key=lambda item: (item[1], item[0])))
+
+
+def training_facts(config: dict, name: str) -> dict:
+    """Return everything that the training of a detector depends on: two detectors with equal facts have equal weights.
+
+    The detector's name is not among them. A detector that starts from another holds that one's facts.
+    """
+    detector = config["detectors"][name]
+    start = detector.get("start")
+    on_base = detector.get("train_on", "captions") == "base"
+    return {
+        "seed": config["seed"],
+        "encoder": config["encoders"][config["encoder"]],
+        "training": config["training"],
+        "train_on": detector.get("train_on", "captions"),
+        "base": config["base"] if on_base else None,
+        "rr": detector.get("rr") or 0.0,
+        "dropout": detector.get("dropout") or 0.0,
+        "start": training_facts(config, start) if start else None,
+    }
+
+
+def trained_as(config: dict) -> dict[str, str]:
+    """Return for each detector the first one with the same training facts: that one is trained, the others are copies of it."""
+    first: dict[str, str] = {}
+    return {name: first.setdefault(repr(training_facts(config, name)), name) for name in config["detectors"]}

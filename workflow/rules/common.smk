@@ -1,0 +1,104 @@
+# What all rules share: the checked configuration, the names of a run's parts, helpers for inputs and params.
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+# Scripts run in processes of their own and import the library from here, installed or not.
+LIBRARY = str(Path(workflow.basedir) / "workflow")
+sys.path.insert(0, LIBRARY)
+os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([LIBRARY, *os.environ.get("PYTHONPATH", "").split(os.pathsep)])).rstrip(os.pathsep)
+
+from muattack.config import check_config
+from muattack.errors import InputError
+from muattack.mutate.registry import BUILT_IN_LISTS, check_tasks, load_sets
+from muattack.results import figures_of, tables_of, trained_as
+from muattack.sources import library_sources
+
+try:
+    checked = check_config(config)
+    check_tasks(checked["mutate"], load_sets(checked["mutate"]))
+except InputError as error:
+    raise WorkflowError(str(error)) from None
+config.clear()
+config.update(checked)
+
+DETECTORS = list(config["detectors"])
+MUTANTS = [*config["mutate"]["sets"], *config["mutate"]["tasks"]]
+SOURCES = ["human", "machine"]
+if config["captions"]["source"] == "simulate" or config["captions"]["files"]["machine_ood"]:
+    SOURCES.append("machine_ood")
+FIGURES = figures_of(config["detectors"], "machine_ood" in SOURCES)
+TABLES = tables_of(config["detectors"])
+ENCODER = config["encoders"][config["encoder"]]
+TRAINED_AS = trained_as(config)
+FROZEN = ENCODER["trainable"] == "classifier"
+PRETRAINED_HERE = ENCODER["source"] == "pretrain"
+
+
+def names(options):
+    """A wildcard constraint that allows these names and no others."""
+    return "|".join(map(re.escape, options)) or "(?!)"
+
+
+def block(*path):
+    """A part of the configuration as sorted JSON: text is what Snakemake compares reliably to know what changed."""
+    part = config
+    for key in path:
+        part = part[key]
+    return json.dumps(part, sort_keys=True, ensure_ascii=False)
+
+
+def library(script):
+    """The library files that a script uses, as inputs: an edited module re-runs exactly the rules that use it."""
+    return [os.path.relpath(path) for path in library_sources(f"{LIBRARY}/scripts/{script}.py")]
+
+
+def memory(megabytes):
+    """Memory that grows with each attempt, for executors that enforce it."""
+
+    def grown(wildcards, attempt):
+        return megabytes * attempt
+
+    return grown
+
+
+wildcard_constraints:
+    run=names([config["run"]]),
+    set=names(MUTANTS),
+    detector=names(DETECTORS),
+    captioner="machine|machine_ood",
+    part="test_bed|base",
+    shard=r"\d+",
+    figure=names(FIGURES),
+
+
+def members(name):
+    """The operator sets of a set (itself) or of a task."""
+    return config["mutate"]["tasks"].get(name, [name])
+
+
+def word_lists(sets):
+    """The user's word-list files among these sets."""
+    named = [config["mutate"]["sets"][name]["words"] for name in sets]
+    return sorted({words for words in named if isinstance(words, str) and words not in BUILT_IN_LISTS})
+
+
+def existing(files):
+    """Input files by name, each checked to be there: Snakemake's own message names neither the key nor the remedy."""
+
+    def checked_files(wildcards):
+        given = files(wildcards)
+        for key, paths in given.items():
+            for path in [paths] if isinstance(paths, str) else paths:
+                if not path.startswith(f"results/{wildcards.run}/") and not Path(path).is_file():
+                    raise WorkflowError(
+                        f"The file {path} ({key}) does not exist. Check the path in your configuration; relative paths count from "
+                        f"the folder that snakemake runs in, {os.getcwd()}."
+                    )
+        return given
+
+    return checked_files

@@ -1,0 +1,159 @@
+# From scenes or files to one table of captions, split by image.
+
+
+# Simulated "images", and what people say about them: the run's own scenes, others that the captioners learn from, and others
+# again for the `base` detector's domain.
+rule simulate_scenes:
+    input:
+        library=library("simulate_scenes"),
+    output:
+        scenes="results/{run}/simulated/scenes.jsonl",
+        human="results/{run}/simulated/human.json",
+        base_human="results/{run}/simulated/base_human.json",
+        captioner_human="results/{run}/simulated/captioner_human.json",
+        meta="results/{run}/simulated/meta.json",
+    log:
+        "results/{run}/logs/simulate_scenes/all.log",
+    benchmark:
+        "results/{run}/benchmarks/simulate_scenes/all.tsv"
+    conda:
+        "../../envs/light.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(1000),
+        runtime=10,
+    params:
+        simulate=block("captions", "simulate"),
+        images=config["captions"]["images"] or 600,
+        seed=config["seed"],
+    message:
+        "Simulate scenes and the human captions of each"
+    script:
+        "../scripts/simulate_scenes.py"
+
+
+# A neural captioner learns from human captions of other scenes; nothing tells it how a machine should sound.
+rule train_captioner:
+    input:
+        scenes="results/{run}/simulated/scenes.jsonl",
+        captions="results/{run}/simulated/captioner_human.json",
+        library=library("train_captioner"),
+    output:
+        directory("results/{run}/simulated/captioners/{captioner}"),
+    log:
+        "results/{run}/logs/train_captioner/{captioner}.log",
+    benchmark:
+        "results/{run}/benchmarks/train_captioner/{captioner}.tsv"
+    conda:
+        "../../envs/torch.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(2000),
+        runtime=30,
+    params:
+        settings=lambda wildcards: block("captions", "simulate", wildcards.captioner),
+        seed=config["seed"],
+        threads=config["training"]["threads"],
+    message:
+        "Train the captioner {wildcards.captioner} on human captions of other scenes"
+    script:
+        "../scripts/train_captioner.py"
+
+
+rule caption_scenes:
+    input:
+        captioner="results/{run}/simulated/captioners/{captioner}",
+        scenes="results/{run}/simulated/scenes.jsonl",
+        library=library("caption_scenes"),
+    output:
+        "results/{run}/simulated/{part}/{captioner}.json",
+    log:
+        "results/{run}/logs/caption_scenes/{part}-{captioner}.log",
+    benchmark:
+        "results/{run}/benchmarks/caption_scenes/{part}-{captioner}.tsv"
+    conda:
+        "../../envs/torch.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(2000),
+        runtime=30,
+    params:
+        seed=config["seed"],
+        threads=config["training"]["threads"],
+    message:
+        "Caption the scenes of {wildcards.part} with the captioner {wildcards.captioner}"
+    script:
+        "../scripts/caption_scenes.py"
+
+
+def caption_files(wildcards):
+    """The caption files of the run by source: simulated, or the user's."""
+    if config["captions"]["source"] == "simulate":
+        simulated = f"results/{wildcards.run}/simulated"
+        return {"human": f"{simulated}/human.json"} | {name: f"{simulated}/test_bed/{name}.json" for name in SOURCES[1:]}
+    return {source: config["captions"]["files"][source] for source in SOURCES}
+
+
+# Join the sources, normalise, split by image: 70:15:15 in the paper. An image never parts.
+rule collect_captions:
+    input:
+        unpack(existing(caption_files)),
+        library=library("collect_captions"),
+    output:
+        "results/{run}/captions.parquet",
+    log:
+        "results/{run}/logs/collect_captions/all.log",
+    benchmark:
+        "results/{run}/benchmarks/collect_captions/all.tsv"
+    conda:
+        "../../envs/light.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(1000),
+        runtime=10,
+    params:
+        sources=SOURCES,
+        images=config["captions"]["images"],
+        normalise=config["captions"]["normalise"],
+        split=block("captions", "split"),
+        seed=config["seed"],
+    message:
+        "Join and split the captions"
+    script:
+        "../scripts/collect_captions.py"
+
+
+def base_files(wildcards):
+    """What the `base` detector's texts are made from."""
+    if config["base"]["source"] == "passages":
+        return {"passages": config["base"]["passages"]}
+    simulated = f"results/{wildcards.run}/simulated"
+    return {"human": f"{simulated}/base_human.json", "machine": f"{simulated}/base/machine_ood.json"}
+
+
+# Texts of another domain, human and machine, that the `base` detector is trained on.
+rule collect_base_captions:
+    input:
+        unpack(existing(base_files)),
+        library=library("collect_base_captions"),
+    output:
+        "results/{run}/base_captions.parquet",
+    log:
+        "results/{run}/logs/collect_base_captions/all.log",
+    benchmark:
+        "results/{run}/benchmarks/collect_base_captions/all.tsv"
+    conda:
+        "../../envs/light.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(1000),
+        runtime=10,
+    params:
+        base=block("base"),
+        normalise=config["captions"]["normalise"],
+        split=block("captions", "split"),
+        seed=config["seed"],
+    message:
+        "Collect the texts of the base detector's domain"
+    script:
+        "../scripts/collect_base_captions.py"

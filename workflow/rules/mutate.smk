@@ -1,0 +1,58 @@
+# The nine operator sets, and the tasks that join them.
+
+
+# One file a set or task: every test text with its mutant, the edits, and whether anything changed.
+rule mutate_captions:
+    input:
+        captions="results/{run}/captions.parquet",
+        lists=lambda wildcards: word_lists(members(wildcards.set)),
+        library=library("mutate_captions"),
+    output:
+        "results/{run}/mutants/{set}.parquet",
+    log:
+        "results/{run}/logs/mutate_captions/{set}.log",
+    benchmark:
+        "results/{run}/benchmarks/mutate_captions/{set}.tsv"
+    conda:
+        "../../envs/light.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(1000),
+        runtime=30,
+    params:
+        sets=lambda wildcards: json.dumps({name: config["mutate"]["sets"][name] for name in members(wildcards.set)}, sort_keys=True),
+        members=lambda wildcards: members(wildcards.set),
+        apply=config["mutate"]["apply"],
+        classes=config["mutate"]["classes"],
+        seed=config["seed"],
+    message:
+        "Mutate the test captions with {wildcards.set}"
+    script:
+        "../scripts/mutate_captions.py"
+
+
+# The individual mode over all sets: one mutant for each text and operator that can change it.
+rule mutate_operators:
+    input:
+        captions="results/{run}/captions.parquet",
+        lists=word_lists(config["mutate"]["sets"]),
+        library=library("mutate_operators"),
+    output:
+        "results/{run}/mutants/operators.parquet",
+    log:
+        "results/{run}/logs/mutate_operators/all.log",
+    benchmark:
+        "results/{run}/benchmarks/mutate_operators/all.tsv"
+    conda:
+        "../../envs/light.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(2000),
+        runtime=30,
+    params:
+        sets=block("mutate", "sets"),
+        seed=config["seed"],
+    message:
+        "Mutate the machine's test captions with every operator on its own"
+    script:
+        "../scripts/mutate_operators.py"
