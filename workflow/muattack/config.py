@@ -2,6 +2,7 @@
 
 import copy
 import difflib
+import os
 from pathlib import Path
 
 import jsonschema
@@ -69,6 +70,11 @@ def check_config(config: dict) -> dict:
     if faults:
         raise InputError(_paragraph(faults))
     return config
+
+
+def data_file(config: dict, path: str) -> str:
+    """Return where a data file named in the configuration lies: relative paths count from `data` or MUATTACK_DATA."""
+    return os.path.normpath(os.path.join(os.environ.get("MUATTACK_DATA") or config["data"], path))
 
 
 def _paragraph(faults: list[str]) -> str:
@@ -147,6 +153,8 @@ def _meaning_faults(config: dict) -> list[str]:
         for key in ("human", "machine"):
             if not captions["files"][key]:
                 faults.append(f"captions.source is files, so captions.files.{key} must name a file. Write, for instance, `{key}: data/{key}.json`.")
+    if captions["source"] == "simulate" and captions["images"] is None:
+        faults.append("captions.images is null, but captions.source simulate needs to know how many scenes to make. Write, for instance, `images: 600`.")
     if captions["source"] == "coco":
         faults.append("captions.source coco is not built yet. Use `files` with COCO's annotation file and your captioner's results, or `simulate`.")
 
@@ -172,7 +180,14 @@ def _meaning_faults(config: dict) -> list[str]:
                 break
             seen.append(start)
             start = detectors[start].get("start")
+    if config["base"]["min_words"] > config["base"]["max_words"]:
+        faults.append("base.min_words is larger than base.max_words, so no sentence could be taken. Swap them.")
     on_base = [name for name, detector in detectors.items() if detector.get("train_on") == "base"]
     if on_base and config["base"]["source"] == "passages" and not config["base"]["passages"]:
         faults.append(f"base.source is passages, so base.passages must list files for the detector{'s' * (len(on_base) > 1)} {', '.join(on_base)}.")
+    if on_base and config["base"]["source"] == "simulate" and captions["source"] != "simulate":
+        faults.append(
+            f"base.source is simulate, but captions.source is {captions['source']}, and only simulated runs have the OOD captioner that makes the base domain. "
+            "Write `base: {source: passages, passages: [file, ...]}`, or drop the detector with `detectors: {base: null}`."
+        )
     return faults

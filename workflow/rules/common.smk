@@ -12,10 +12,10 @@ LIBRARY = str(Path(workflow.basedir) / "workflow")
 sys.path.insert(0, LIBRARY)
 os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([LIBRARY, *os.environ.get("PYTHONPATH", "").split(os.pathsep)])).rstrip(os.pathsep)
 
-from muattack.config import check_config
+from muattack.config import check_config, data_file
 from muattack.errors import InputError
 from muattack.mutate.registry import BUILT_IN_LISTS, check_tasks, load_sets
-from muattack.results import figures_of, tables_of, trained_as
+from muattack.results import FIGURE_DETECTORS, figures_of, tables_of, trained_as
 from muattack.sources import library_sources
 
 try:
@@ -36,6 +36,8 @@ TABLES = tables_of(config["detectors"])
 ENCODER = config["encoders"][config["encoder"]]
 TRAINED_AS = trained_as(config)
 FROZEN = ENCODER["trainable"] == "classifier"
+# Jobs that share out the encoding of texts by a frozen encoder.
+FEATURE_SHARDS = config["training"]["feature_shards"]
 PRETRAINED_HERE = ENCODER["source"] == "pretrain"
 
 
@@ -76,6 +78,11 @@ wildcard_constraints:
     figure=names(FIGURES),
 
 
+def data_files(paths):
+    """The places of data files named in the configuration, one or several."""
+    return [data_file(config, path) for path in ([paths] if isinstance(paths, str) else paths)]
+
+
 def members(name):
     """The operator sets of a set (itself) or of a task."""
     return config["mutate"]["tasks"].get(name, [name])
@@ -96,9 +103,30 @@ def existing(files):
             for path in [paths] if isinstance(paths, str) else paths:
                 if not path.startswith(f"results/{wildcards.run}/") and not Path(path).is_file():
                     raise WorkflowError(
-                        f"The file {path} ({key}) does not exist. Check the path in your configuration; relative paths count from "
-                        f"the folder that snakemake runs in, {os.getcwd()}."
+                        f"The file {path} ({key}) does not exist. Check its path in your configuration, and `data` (or the environment "
+                        f"variable MUATTACK_DATA), the folder that paths of data files count from."
                     )
         return given
 
     return checked_files
+
+
+def base_captions(wildcards):
+    """The base domain's texts, where the run has a detector trained on them."""
+    on_base = any(training_table(name) == "base_captions.parquet" for name in DETECTORS)
+    return f"results/{wildcards.run}/base_captions.parquet" if on_base else []
+
+
+def training_table(detector):
+    """The table that a detector is trained on."""
+    return "base_captions.parquet" if config["detectors"][detector].get("train_on") == "base" else "captions.parquet"
+
+
+def encoder_folder(wildcards):
+    """The encoder's folder, where the run makes it."""
+    return f"results/{wildcards.run}/encoder" if PRETRAINED_HERE else []
+
+
+def feature_files(wildcards):
+    """The features of all the run's texts, where the encoder is frozen."""
+    return expand("results/{run}/features/{shard}.parquet", run=wildcards.run, shard=range(FEATURE_SHARDS)) if FROZEN else []

@@ -24,7 +24,7 @@ rule simulate_scenes:
         runtime=10,
     params:
         simulate=block("captions", "simulate"),
-        images=config["captions"]["images"] or 600,
+        images=config["captions"]["images"],
         seed=config["seed"],
     message:
         "Simulate scenes and the human captions of each"
@@ -91,7 +91,7 @@ def caption_files(wildcards):
     if config["captions"]["source"] == "simulate":
         simulated = f"results/{wildcards.run}/simulated"
         return {"human": f"{simulated}/human.json"} | {name: f"{simulated}/test_bed/{name}.json" for name in SOURCES[1:]}
-    return {source: config["captions"]["files"][source] for source in SOURCES}
+    return {source: data_files(config["captions"]["files"][source]) for source in SOURCES}
 
 
 # Join the sources, normalise, split by image: 70:15:15 in the paper. An image never parts.
@@ -126,7 +126,7 @@ rule collect_captions:
 def base_files(wildcards):
     """What the `base` detector's texts are made from."""
     if config["base"]["source"] == "passages":
-        return {"passages": config["base"]["passages"]}
+        return {"passages": data_files(config["base"]["passages"])}
     simulated = f"results/{wildcards.run}/simulated"
     return {"human": f"{simulated}/base_human.json", "machine": f"{simulated}/base/machine_ood.json"}
 

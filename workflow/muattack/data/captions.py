@@ -193,3 +193,12 @@ def split_images(images: list[str], shares: dict[str, float], seed: int) -> dict
         assigned.update(dict.fromkeys(ranked[start : ends[name]], name))
         start = ends[name]
     return assigned
+
+
+def collect_base_captions(files: dict[str, str], mode: str, shares: dict[str, float], seed: int) -> tuple[pd.DataFrame, dict]:
+    """Join human and machine captions of another domain into a table of the same columns, split into train and val only.
+
+    The shares of train and val are scaled to 1: nothing of this domain is tested.
+    """
+    both = shares["train"] + shares["val"]
+    return collect_captions(files, None, mode, {name: shares[name] / both for name in ("train", "val")}, seed)

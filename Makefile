@@ -1,0 +1,56 @@
+# make demo          the main job on the embedded default: results/demo/
+# make test          unit tests and rules, no network, minutes
+# make test-slow     a real small run of the workflow
+# make lint          ruff, snakefmt, snakemake --lint
+# make dryrun        every configuration's jobs, listed but not run
+# make docs-figures  the figures that the documentation shows, from the demo's results
+# Each makes .venv from requirements.lock when it is missing or older than the lock.
+PYTHON ?= python3
+CORES ?= all
+BIN := .venv/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test test-slow lint dryrun docs-figures benchmark clean
+.DELETE_ON_ERROR:
+
+demo: .venv/ready
+	@snakemake --cores $(CORES)
+	@echo "Tables and figures: results/demo/tables and results/demo/figures"
+
+test: .venv/ready
+	@python -m pytest tests/unit tests/rules -m "not slow and not slurm and not gpu"
+
+test-slow: .venv/ready
+	@python -m pytest tests/workflow -m slow
+
+lint: .venv/ready
+	@ruff check .
+	@ruff format --check .
+	@snakefmt --check Snakefile workflow/rules
+	@snakemake --lint
+
+dryrun: .venv/ready
+	@python -m pytest tests/workflow -m "not slow" -q
+
+docs-figures: demo
+	@mkdir -p docs/figures
+	@cp results/demo/figures/fig4.png results/demo/figures/fig7.png docs/figures/
+
+benchmark: .venv/ready
+	@for script in tests/benchmarks/bench_*.py; do echo "== $$script"; python $$script || exit 1; done
+
+clean:
+	rm -rf .venv .snakemake
+
+# Debian and Ubuntu split `venv` from Python: say what to install instead of failing in the middle.
+.venv/ready: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "muattack needs Python 3.11 or newer, $(PYTHON) is $$($(PYTHON) --version). Name another: make PYTHON=python3.12 demo"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "This Python cannot make virtual environments. On Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
+	@echo "Making .venv from requirements.lock (some minutes, once)"
+	@$(PYTHON) -m venv --clear .venv
+	@pip install --quiet --upgrade pip==26.3
+	@pip install --quiet --requirement requirements.lock
+	@pip install --quiet --no-deps --no-build-isolation --editable .
+	@pip check
+	@touch $@

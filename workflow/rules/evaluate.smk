@@ -1,0 +1,131 @@
+# Scores, metrics with intervals, tables.
+
+
+# P(machine) of every test text and every mutant.
+rule score_texts:
+    input:
+        detector="results/{run}/detectors/{detector}",
+        captions="results/{run}/captions.parquet",
+        mutants=expand("results/{{run}}/mutants/{set}.parquet", set=[*MUTANTS, "operators"]),
+        encoder=encoder_folder,
+        features=feature_files,
+        library=library("score_texts"),
+    output:
+        "results/{run}/scores/{detector}.parquet",
+    log:
+        "results/{run}/logs/score_texts/{detector}.log",
+    benchmark:
+        "results/{run}/benchmarks/score_texts/{detector}.tsv"
+    conda:
+        "../../envs/torch.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(3000),
+        runtime=120,
+    params:
+        threads=config["training"]["threads"],
+    message:
+        "Score all texts with {wildcards.detector}"
+    script:
+        "../scripts/score_texts.py"
+
+
+# AUC, accuracy, TPR at a fixed FPR, each with n and an interval; differences on the same resamples.
+rule compute_metrics:
+    input:
+        captions="results/{run}/captions.parquet",
+        scores=expand("results/{{run}}/scores/{detector}.parquet", detector=DETECTORS),
+        mutants=expand("results/{{run}}/mutants/{set}.parquet", set=MUTANTS),
+        library=library("compute_metrics"),
+    output:
+        metrics="results/{run}/metrics.csv",
+        differences="results/{run}/differences.csv",
+    log:
+        "results/{run}/logs/compute_metrics/all.log",
+    benchmark:
+        "results/{run}/benchmarks/compute_metrics/all.tsv"
+    conda:
+        "../../envs/light.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(3000),
+        runtime=60,
+    params:
+        detectors=DETECTORS,
+        evaluate=block("evaluate"),
+        mutate=block("mutate"),
+        seed=config["seed"],
+    message:
+        "Compute metrics with intervals by bootstrap over images"
+    script:
+        "../scripts/compute_metrics.py"
+
+
+# The paper's tables with its values beside ours, the article statistic, the operators ranked.
+rule write_tables:
+    input:
+        captions="results/{run}/captions.parquet",
+        metrics="results/{run}/metrics.csv",
+        differences="results/{run}/differences.csv",
+        operators="results/{run}/mutants/operators.parquet",
+        scores=expand("results/{{run}}/scores/{detector}.parquet", detector=DETECTORS),
+        library=library("write_tables"),
+    output:
+        csv=report(
+            expand("results/{{run}}/tables/{table}.csv", table=TABLES),
+            caption="../report/tables.rst",
+            category="Tables",
+        ),
+        md=expand("results/{{run}}/tables/{table}.md", table=TABLES),
+    log:
+        "results/{run}/logs/write_tables/all.log",
+    benchmark:
+        "results/{run}/benchmarks/write_tables/all.tsv"
+    conda:
+        "../../envs/light.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(1500),
+        runtime=30,
+    params:
+        detectors=DETECTORS,
+        config=json.dumps(config, sort_keys=True, ensure_ascii=False),
+    message:
+        "Write the tables"
+    script:
+        "../scripts/write_tables.py"
+
+
+# What the run was made from and with, for each result folder: settings, seeds, versions, inputs, rows in and out.
+rule describe_run:
+    input:
+        captions="results/{run}/captions.parquet",
+        mutants=expand("results/{{run}}/mutants/{set}.parquet", set=[*MUTANTS, "operators"]),
+        detectors=expand("results/{{run}}/detectors/{detector}", detector=DETECTORS),
+        scores=expand("results/{{run}}/scores/{detector}.parquet", detector=DETECTORS),
+        metrics="results/{run}/metrics.csv",
+        tables=expand("results/{{run}}/tables/{table}.csv", table=TABLES),
+        figures=expand("results/{{run}}/figures/{figure}.png", figure=FIGURES),
+        library=library("describe_run"),
+    output:
+        run="results/{run}/meta.json",
+        mutants="results/{run}/mutants/meta.json",
+        scores="results/{run}/scores/meta.json",
+        tables="results/{run}/tables/meta.json",
+        figures="results/{run}/figures/meta.json",
+    log:
+        "results/{run}/logs/describe_run/all.log",
+    benchmark:
+        "results/{run}/benchmarks/describe_run/all.tsv"
+    conda:
+        "../../envs/light.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(500),
+        runtime=10,
+    params:
+        config=json.dumps(config, sort_keys=True, ensure_ascii=False),
+    message:
+        "Describe the run"
+    script:
+        "../scripts/describe_run.py"

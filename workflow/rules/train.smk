@@ -1,0 +1,124 @@
+# Encoders and detectors.
+
+
+# The demo's encoder: a small RoBERTa with its own byte-level BPE, pretrained on the run's training captions.
+rule pretrain_encoder:
+    input:
+        captions="results/{run}/captions.parquet",
+        library=library("pretrain_encoder"),
+    output:
+        directory("results/{run}/encoder"),
+    log:
+        "results/{run}/logs/pretrain_encoder/all.log",
+    benchmark:
+        "results/{run}/benchmarks/pretrain_encoder/all.tsv"
+    conda:
+        "../../envs/torch.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(3000),
+        runtime=120,
+    params:
+        encoder=json.dumps(ENCODER, sort_keys=True),
+        seed=config["seed"],
+        threads=config["training"]["threads"],
+    message:
+        "Pretrain the encoder by masked language modelling"
+    script:
+        "../scripts/pretrain_encoder.py"
+
+
+# A frozen encoder sees each distinct text of the run once: the features serve every detector. Shards only share out the work.
+rule encode_features:
+    input:
+        captions="results/{run}/captions.parquet",
+        base=base_captions,
+        mutants=expand("results/{{run}}/mutants/{set}.parquet", set=[*MUTANTS, "operators"]),
+        encoder=encoder_folder,
+        library=library("encode_features"),
+    output:
+        "results/{run}/features/{shard}.parquet",
+    log:
+        "results/{run}/logs/encode_features/{shard}.log",
+    benchmark:
+        "results/{run}/benchmarks/encode_features/{shard}.tsv"
+    conda:
+        "../../envs/torch.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(4000),
+        runtime=240,
+    params:
+        encoder=json.dumps(ENCODER, sort_keys=True),
+        training=block("training"),
+        detectors=block("detectors"),
+        shards=FEATURE_SHARDS,
+        seed=config["seed"],
+    message:
+        "Encode the run's texts with the frozen encoder, shard {wildcards.shard}"
+    script:
+        "../scripts/encode_features.py"
+
+
+def start_folder(wildcards):
+    """The detector that another one starts from, as an input."""
+    start = config["detectors"][wildcards.detector].get("start")
+    return f"results/{wildcards.run}/detectors/{start}" if start else []
+
+
+# Base, finetune, RR, dropout, RR with dropout, the m sweep: one rule, the settings differ.
+rule train_detector:
+    input:
+        captions=lambda wildcards: f"results/{wildcards.run}/{training_table(wildcards.detector)}",
+        encoder=encoder_folder,
+        start=start_folder,
+        features=feature_files,
+        library=library("train_detector"),
+    output:
+        directory("results/{run}/detectors/{detector}"),
+    wildcard_constraints:
+        detector=names(sorted(set(TRAINED_AS.values()))),
+    log:
+        "results/{run}/logs/train_detector/{detector}.log",
+    benchmark:
+        "results/{run}/benchmarks/train_detector/{detector}.tsv"
+    conda:
+        "../../envs/torch.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(3000),
+        runtime=240,
+    params:
+        encoder=json.dumps(ENCODER, sort_keys=True),
+        training=block("training"),
+        detector=lambda wildcards: block("detectors", wildcards.detector),
+        seed=config["seed"],
+    message:
+        "Train the detector {wildcards.detector}"
+    script:
+        "../scripts/train_detector.py"
+
+
+# A detector with the same settings as another (rr_m0.3 and rr) has the same weights to the bit: copied, not trained again.
+rule copy_detector:
+    input:
+        same=lambda wildcards: f"results/{wildcards.run}/detectors/{TRAINED_AS[wildcards.detector]}",
+        library=library("copy_detector"),
+    output:
+        directory("results/{run}/detectors/{detector}"),
+    wildcard_constraints:
+        detector=names(name for name in DETECTORS if TRAINED_AS[name] != name),
+    log:
+        "results/{run}/logs/copy_detector/{detector}.log",
+    benchmark:
+        "results/{run}/benchmarks/copy_detector/{detector}.tsv"
+    conda:
+        "../../envs/light.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(500),
+        runtime=5,
+    message:
+        "Copy a detector of the same settings to {wildcards.detector}"
+    script:
+        "../scripts/copy_detector.py"

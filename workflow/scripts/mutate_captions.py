@@ -1,0 +1,15 @@
+"""Mutate the test captions with one operator set or task."""
+
+from muattack.job import start_log
+
+start_log(snakemake)
+
+import json
+
+from muattack.mutate.apply import mutate_file
+
+params = snakemake.params
+meta = mutate_file(
+    snakemake.input.captions, snakemake.output[0], snakemake.wildcards.set, json.loads(params.sets), params.members, params.apply, params.classes, params.seed
+)
+print(json.dumps(meta, indent=1))

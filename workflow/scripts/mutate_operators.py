@@ -1,0 +1,14 @@
+"""Mutate the machine's test captions with every operator on its own."""
+
+from muattack.job import start_log
+
+start_log(snakemake)
+
+import json
+
+from muattack.mutate.apply import mutate_operators
+from muattack.records import read_records, write_records
+
+mutants, meta = mutate_operators(read_records(snakemake.input.captions), json.loads(snakemake.params.sets), snakemake.params.seed)
+print(json.dumps(meta, indent=1))
+write_records(snakemake.output[0], mutants, meta)
