@@ -6,8 +6,7 @@ detectors are paired.
 """
 
 import itertools
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -34,6 +33,8 @@ DIFFERENCE_COLUMNS = [
 ]  # fmt: skip
 # Texts that a resample gathers at a time: small enough for the processor's cache.
 BLOCK = 48
+# Numbers of words at which a new bucket of lengths begins; image captions have about ten words.
+LENGTHS = (9, 11, 13)
 
 
 @dataclass(frozen=True)
@@ -297,11 +298,11 @@ class Evaluation:
         self.rows.append(row)
 
     def add_lengths(self, detector: str, scores: pd.Series) -> None:
-        """Measure a detector on clean texts of like length, human and machine, in every bucket of `settings.lengths`."""
+        """Measure a detector on clean texts of like length, human and machine, in every bucket of `settings.lengths` (by default LENGTHS)."""
         texts, positions = self.texts[CLEAN], self.positions[CLEAN]
         values = look_up(scores, texts, detector)
         is_human = texts.source == "human"
-        for bucket, (low, high) in length_buckets(self.settings["lengths"]).items():
+        for bucket, (low, high) in length_buckets(self.settings.get("lengths", LENGTHS)).items():
             inside = (texts.words >= low) & (texts.words < high)
             rows = inside & is_human
             human = HumanSide(values[rows], positions[rows], values[is_human], positions[is_human], self.resamples, self.settings)
@@ -333,19 +334,13 @@ class Evaluation:
         return pd.DataFrame(rows, columns=DIFFERENCE_COLUMNS)
 
 
-def length_buckets(edges: list[int]) -> dict[str, tuple[int, float]]:
+def length_buckets(edges: Sequence[int]) -> dict[str, tuple[int, float]]:
     """Return the buckets between the edges as label -> (fewest words, fewest words of the next bucket)."""
     if not edges or list(edges) != sorted(set(edges)) or edges[0] < 1:
         raise InputError(f"evaluate.lengths is {list(edges)}. Write the numbers of words at which a new bucket begins, rising: [9, 11, 13].")
     bounds = [0, *edges, np.inf]
     labels = [f"up to {edges[0] - 1}", *(f"{a}" if a == b - 1 else f"{a} to {b - 1}" for a, b in itertools.pairwise(edges)), f"{edges[-1]} and more"]
     return dict(zip(labels, itertools.pairwise(bounds), strict=True))
-
-
-def sweep_detectors(detectors: list[str]) -> dict[str, float]:
-    """Return the detectors of the sweep, named rr_m{m}, with their m, in order of m."""
-    found = {name: float(match[1]) for name in detectors if (match := re.fullmatch(r"rr_m(\d+(?:\.\d+)?)", name))}
-    return dict(sorted(found.items(), key=lambda item: item[1]))
 
 
 def default_pairs(detectors: list[str]) -> list[tuple[str, str]]:
