@@ -343,15 +343,10 @@ def length_buckets(edges: Sequence[int]) -> dict[str, tuple[int, float]]:
     return dict(zip(labels, itertools.pairwise(bounds), strict=True))
 
 
-def default_pairs(detectors: list[str]) -> list[tuple[str, str]]:
-    """Return the comparisons the paper makes among the detectors of a run, as (a, b) for a − b."""
-    wanted = [
-        ("rr", "finetune"),
-        ("dropout", "finetune"),
-        ("rr_dropout", "rr"),
-        ("finetune", "base"),
-        *((name, "finetune") for name in sweep_detectors(detectors)),
-    ]
+def default_pairs(detectors: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the comparisons the paper makes among the detectors of a run, as (a, b) for a − b; every rr_m… is one of the sweep."""
+    sweep = [(name, "finetune") for name in detectors if name.startswith("rr_m")]
+    wanted = [("rr", "finetune"), ("dropout", "finetune"), ("rr_dropout", "rr"), ("finetune", "base"), *sweep]
     return [(a, b) for a, b in wanted if a in detectors and b in detectors]
 
 
