@@ -7,10 +7,14 @@ import pandas as pd
 
 from muattack.records import write_records
 
-SETS = [f"{kind}_{words}" for words in ("articles", "adjectives", "adverbs") for kind in ("word", "char_a", "char_e")]
+WORDS = {"r": "articles", "j": "adjectives", "d": "adverbs"}
+SETS = [f"{kind}_{words}" for words in WORDS.values() for kind in ("word", "char_a", "char_e")]
 MUTATE = {
     "sets": {name: {} for name in sorted(SETS)},
-    "tasks": {"mwr": [], "mwj": [], "mwd": [], "mcr": [], "mcj": [], "mcd": []},
+    "tasks": {
+        **{f"mw{letter}": [f"word_{words}"] for letter, words in WORDS.items()},
+        **{f"mc{letter}": [f"char_a_{words}", f"char_e_{words}"] for letter, words in WORDS.items()},
+    },
     "keep": "changed",
     "classes": ["machine"],
     "apply": "jointly",
