@@ -29,6 +29,8 @@ __all__ = ["BATCH", "mutate_captions", "mutate_file", "mutate_individually", "mu
 # Texts and bytes of one batch: large enough that numpy's cost a call vanishes, small enough to stay in the processor's cache.
 BATCH = 16384
 BATCH_BYTES = 1 << 20
+# Characters of words that an operator's plan remembers before it starts anew.
+FORMS_SIZE = 1 << 20
 
 EDIT = pa.struct([pa.field("start", pa.int32()), pa.field("end", pa.int32()), pa.field("replacement", pa.string())])
 EDITS = pa.list_(EDIT)
@@ -296,6 +298,7 @@ class _Plan:
     def clear(self) -> None:
         """Forget the forms of words met so far."""
         self.number: dict[str, int] = {}
+        self.size = 0
         self.actions: list[Action] = []
         self.arrays: tuple | None = None
 
@@ -308,6 +311,7 @@ class _Plan:
             for form in forms:
                 if form not in number:
                     action = self.operator.action(form)
+                    self.size += len(form)
                     number[form] = -1 if action is None else len(self.actions)
                     if action is not None:
                         self.actions.append(action)
@@ -337,7 +341,7 @@ def _plan(operator: LexicalOperator) -> _Plan:
     if plan is None:
         plan = _PLANS[operator] = _Plan(operator)
     # Texts with ever new words in other scripts must not fill the memory.
-    if len(plan.number) > 1 << 17:
+    if plan.size > FORMS_SIZE:
         plan.clear()
     return plan
 

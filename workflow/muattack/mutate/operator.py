@@ -8,7 +8,8 @@ an operator raise, be it empty, one character, markup, emoji, lone surrogates or
 
 import random
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from muattack.words import word_spans
@@ -154,8 +155,13 @@ class LexicalOperator:
         return sum(any(self.rewrite(form).edits for form in of_word) for of_word in forms)
 
     def _actions(self, text: str) -> list[tuple[int, int, Action]]:
-        found = ((start, end, self.action(text[start:end])) for start, end in word_spans(text))
-        return [(start, end, action) for start, end, action in found if action is not None]
+        action = self._remembered
+        return [(start, end, done) for start, end in word_spans(text) if (done := action(text[start:end])) is not None]
+
+    @cached_property
+    def _remembered(self) -> Callable[[str], Action | None]:
+        """Return `action` with a memory: few words make up most of a text."""
+        return lru_cache(maxsize=4096)(self.action)
 
     @staticmethod
     def _mutate(text: str, found: list[tuple[int, int, Action]]) -> Mutation:

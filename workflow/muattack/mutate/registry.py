@@ -26,7 +26,7 @@ KINDS: dict[str, str | Callable] = {
 }
 WORD_LISTS = ("adjectives", "adverbs", "articles")
 # Names that mean something else where a set's or a task's name may stand.
-RESERVED = ("clean", "operators", "H_vs_M")
+RESERVED = ("clean", "operators", "H_vs_M", "meta")
 APPLY = ("jointly", "individually")
 
 
