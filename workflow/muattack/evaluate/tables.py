@@ -107,8 +107,9 @@ def about_tasks(config: Mapping) -> str:
     kept = "only texts that the mutation changes enter a task" if mutate["keep"] == "changed" else "unchanged texts stay in the tasks"
     made = "; ".join(f"{task}: {' + '.join(sets)}" for task, sets in mutate["tasks"].items())
     return (
-        f"H vs. M sets human against machine texts, H vs. M_x the same after the mutation x ({made}). Mutated are the {' and '.join(mutate['classes'])} "
-        f"texts, and {kept}. Machine is the positive class: an AUC below 0.5 means that machine texts look more human than human texts do."
+        f"H vs. M sets human against machine texts, H vs. M_x the same after the mutation x ({made}). "
+        f"Mutated are the {' and '.join(mutate['classes'])} texts, and {kept}. "
+        "Machine is the positive class: an AUC below 0.5 means that machine texts look more human than human texts do."
     )
 
 
