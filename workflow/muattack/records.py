@@ -3,6 +3,7 @@
 A file appears under its name only when it is complete: it is written beside it and renamed.
 """
 
+import hashlib
 import json
 import os
 import tempfile
@@ -75,3 +76,9 @@ def read_meta(path: str | os.PathLike) -> dict:
     """Return what `write_records` was told about the file's making; an empty dictionary where nothing was."""
     encoded = (pq.read_schema(path).metadata or {}).get(META_KEY)
     return json.loads(encoded) if encoded else {}
+
+
+def sha256(path: str | Path) -> str:
+    """Return a file's SHA-256 as hexadecimal digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

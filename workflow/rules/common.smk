@@ -10,16 +10,19 @@ from snakemake.exceptions import WorkflowError
 # Scripts run in processes of their own and import the library from here, installed or not.
 LIBRARY = str(Path(workflow.basedir) / "workflow")
 sys.path.insert(0, LIBRARY)
-os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([LIBRARY, *os.environ.get("PYTHONPATH", "").split(os.pathsep)])).rstrip(os.pathsep)
+os.environ.update(PYTHONPATH=os.pathsep.join(dict.fromkeys([LIBRARY, *filter(None, os.getenv("PYTHONPATH", "").split(os.pathsep))])))
 
 from muattack.config import check_config, data_file
 from muattack.errors import InputError
-from muattack.mutate.registry import BUILT_IN_LISTS, check_tasks, load_sets
+from muattack.mutate.registry import WORD_LISTS, check_tasks, load_sets
 from muattack.results import FIGURE_DETECTORS, figures_of, tables_of, trained_as
 from muattack.sources import library_sources
 
 try:
     checked = check_config(config)
+    for operator_set in checked["mutate"]["sets"].values():
+        if isinstance(operator_set["words"], str) and operator_set["words"] not in WORD_LISTS:
+            operator_set["words"] = data_file(checked, operator_set["words"])
     check_tasks(checked["mutate"], load_sets(checked["mutate"]))
 except InputError as error:
     raise WorkflowError(str(error)) from None
@@ -47,11 +50,11 @@ def names(options):
 
 
 def block(*path):
-    """A part of the configuration as sorted JSON: text is what Snakemake compares reliably to know what changed."""
+    """A part of the configuration as JSON in the file's order: text is what Snakemake compares reliably to know what changed."""
     part = config
     for key in path:
         part = part[key]
-    return json.dumps(part, sort_keys=True, ensure_ascii=False)
+    return json.dumps(part, ensure_ascii=False)
 
 
 def library(script):
@@ -83,15 +86,33 @@ def data_files(paths):
     return [data_file(config, path) for path in ([paths] if isinstance(paths, str) else paths)]
 
 
+def user_files():
+    """All data files of the user that the run reads."""
+    files = word_lists(config["mutate"]["sets"])
+    if config["captions"]["source"] == "files":
+        files += [path for source in SOURCES for path in data_files(config["captions"]["files"][source])]
+    if config["base"]["source"] == "passages" and any(training_table(name) == "base_captions.parquet" for name in DETECTORS):
+        files += data_files(config["base"]["passages"])
+    return sorted(files)
+
+
 def members(name):
     """The operator sets of a set (itself) or of a task."""
     return config["mutate"]["tasks"].get(name, [name])
 
 
+def mutate_block(name):
+    """What a set's or task's mutants depend on, as JSON."""
+    mutate = config["mutate"]
+    tasks = {name: mutate["tasks"][name]} if name in mutate["tasks"] else {}
+    sets = {member: mutate["sets"][member] for member in members(name)}
+    return json.dumps({"sets": sets, "tasks": tasks, "apply": mutate["apply"], "classes": mutate["classes"]}, ensure_ascii=False)
+
+
 def word_lists(sets):
     """The user's word-list files among these sets."""
     named = [config["mutate"]["sets"][name]["words"] for name in sets]
-    return sorted({words for words in named if isinstance(words, str) and words not in BUILT_IN_LISTS})
+    return sorted({words for words in named if isinstance(words, str) and words not in WORD_LISTS})
 
 
 def existing(files):
@@ -130,3 +151,25 @@ def encoder_folder(wildcards):
 def feature_files(wildcards):
     """The features of all the run's texts, where the encoder is frozen."""
     return expand("results/{run}/features/{shard}.parquet", run=wildcards.run, shard=range(FEATURE_SHARDS)) if FROZEN else []
+
+
+def caption_files(wildcards):
+    """The caption files of the run by source: simulated, or the user's."""
+    if config["captions"]["source"] == "simulate":
+        simulated = f"results/{wildcards.run}/simulated"
+        return {"human": f"{simulated}/human.json"} | {name: f"{simulated}/test_bed/{name}.json" for name in SOURCES[1:]}
+    return {source: data_files(config["captions"]["files"][source]) for source in SOURCES}
+
+
+def base_files(wildcards):
+    """What the `base` detector's texts are made from."""
+    if config["base"]["source"] == "passages":
+        return {"passages": data_files(config["base"]["passages"])}
+    simulated = f"results/{wildcards.run}/simulated"
+    return {"human": f"{simulated}/base_human.json", "machine": f"{simulated}/base/machine_ood.json"}
+
+
+def start_folder(wildcards):
+    """The detector that another one starts from, as an input."""
+    start = config["detectors"][wildcards.detector].get("start")
+    return f"results/{wildcards.run}/detectors/{start}" if start else []

@@ -51,7 +51,7 @@ rule train_captioner:
         mem_mb=memory(2000),
         runtime=30,
     params:
-        settings=lambda wildcards: block("captions", "simulate", wildcards.captioner),
+        simulate=block("captions", "simulate"),
         seed=config["seed"],
         threads=config["training"]["threads"],
     message:
@@ -86,14 +86,6 @@ rule caption_scenes:
         "../scripts/caption_scenes.py"
 
 
-def caption_files(wildcards):
-    """The caption files of the run by source: simulated, or the user's."""
-    if config["captions"]["source"] == "simulate":
-        simulated = f"results/{wildcards.run}/simulated"
-        return {"human": f"{simulated}/human.json"} | {name: f"{simulated}/test_bed/{name}.json" for name in SOURCES[1:]}
-    return {source: data_files(config["captions"]["files"][source]) for source in SOURCES}
-
-
 # Join the sources, normalise, split by image: 70:15:15 in the paper. An image never parts.
 rule collect_captions:
     input:
@@ -121,14 +113,6 @@ rule collect_captions:
         "Join and split the captions"
     script:
         "../scripts/collect_captions.py"
-
-
-def base_files(wildcards):
-    """What the `base` detector's texts are made from."""
-    if config["base"]["source"] == "passages":
-        return {"passages": data_files(config["base"]["passages"])}
-    simulated = f"results/{wildcards.run}/simulated"
-    return {"human": f"{simulated}/base_human.json", "machine": f"{simulated}/base/machine_ood.json"}
 
 
 # Texts of another domain, human and machine, that the `base` detector is trained on.

@@ -23,6 +23,7 @@ rule score_texts:
         mem_mb=memory(3000),
         runtime=120,
     params:
+        sets=[*MUTANTS, "operators"],
         threads=config["training"]["threads"],
     message:
         "Score all texts with {wildcards.detector}"
@@ -52,6 +53,7 @@ rule compute_metrics:
         runtime=60,
     params:
         detectors=DETECTORS,
+        mutants=MUTANTS,
         evaluate=block("evaluate"),
         mutate=block("mutate"),
         seed=config["seed"],
@@ -89,7 +91,7 @@ rule write_tables:
         runtime=30,
     params:
         detectors=DETECTORS,
-        config=json.dumps(config, sort_keys=True, ensure_ascii=False),
+        config=block(),
     message:
         "Write the tables"
     script:
@@ -101,11 +103,11 @@ rule describe_run:
     input:
         captions="results/{run}/captions.parquet",
         mutants=expand("results/{{run}}/mutants/{set}.parquet", set=[*MUTANTS, "operators"]),
-        detectors=expand("results/{{run}}/detectors/{detector}", detector=DETECTORS),
         scores=expand("results/{{run}}/scores/{detector}.parquet", detector=DETECTORS),
         metrics="results/{run}/metrics.csv",
-        tables=expand("results/{{run}}/tables/{table}.csv", table=TABLES),
-        figures=expand("results/{{run}}/figures/{figure}.png", figure=FIGURES),
+        tables=expand("results/{{run}}/tables/{table}.{ext}", table=TABLES, ext=["csv", "md"]),
+        figures=expand("results/{{run}}/figures/{figure}.{ext}", figure=FIGURES, ext=["png", "svg"]),
+        data=user_files(),
         library=library("describe_run"),
     output:
         run="results/{run}/meta.json",
@@ -124,7 +126,7 @@ rule describe_run:
         mem_mb=memory(500),
         runtime=10,
     params:
-        config=json.dumps(config, sort_keys=True, ensure_ascii=False),
+        config=block(),
     message:
         "Describe the run"
     script:

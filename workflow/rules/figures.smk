@@ -17,12 +17,12 @@ rule plot_roc:
             labels={"figure": "{figure}", "shows": "ROC curves"},
         ),
         svg="results/{run}/figures/{figure}.svg",
-    wildcard_constraints:
-        figure="fig3a|fig4|fig5|fig6a|fig6b|fig6c",
     log:
         "results/{run}/logs/plot_roc/{figure}.log",
     benchmark:
         "results/{run}/benchmarks/plot_roc/{figure}.tsv"
+    wildcard_constraints:
+        figure="fig3a|fig4|fig5|fig6a|fig6b|fig6c",
     conda:
         "../../envs/light.yaml"
     threads: 1
@@ -30,7 +30,7 @@ rule plot_roc:
         mem_mb=memory(1000),
         runtime=10,
     params:
-        config=json.dumps(config, sort_keys=True, ensure_ascii=False),
+        config=block(),
     message:
         "Draw {wildcards.figure}"
     script:
@@ -50,12 +50,12 @@ rule plot_accuracy:
             labels={"figure": "{figure}", "shows": "Accuracy"},
         ),
         svg="results/{run}/figures/{figure}.svg",
-    wildcard_constraints:
-        figure="fig3b",
     log:
         "results/{run}/logs/plot_accuracy/{figure}.log",
     benchmark:
         "results/{run}/benchmarks/plot_accuracy/{figure}.tsv"
+    wildcard_constraints:
+        figure="fig3b",
     conda:
         "../../envs/light.yaml"
     threads: 1
@@ -63,7 +63,7 @@ rule plot_accuracy:
         mem_mb=memory(1000),
         runtime=10,
     params:
-        config=json.dumps(config, sort_keys=True, ensure_ascii=False),
+        config=block(),
     message:
         "Draw {wildcards.figure}"
     script:
@@ -83,12 +83,12 @@ rule plot_sweep:
             labels={"figure": "{figure}", "shows": "The m sweep"},
         ),
         svg="results/{run}/figures/{figure}.svg",
-    wildcard_constraints:
-        figure="fig7",
     log:
         "results/{run}/logs/plot_sweep/{figure}.log",
     benchmark:
         "results/{run}/benchmarks/plot_sweep/{figure}.tsv"
+    wildcard_constraints:
+        figure="fig7",
     conda:
         "../../envs/light.yaml"
     threads: 1
@@ -96,7 +96,7 @@ rule plot_sweep:
         mem_mb=memory(1000),
         runtime=10,
     params:
-        config=json.dumps(config, sort_keys=True, ensure_ascii=False),
+        config=block(),
     message:
         "Draw {wildcards.figure}"
     script:
@@ -116,12 +116,12 @@ rule plot_differences:
             labels={"figure": "{figure}", "shows": "Differences"},
         ),
         svg="results/{run}/figures/{figure}.svg",
-    wildcard_constraints:
-        figure="differences",
     log:
         "results/{run}/logs/plot_differences/{figure}.log",
     benchmark:
         "results/{run}/benchmarks/plot_differences/{figure}.tsv"
+    wildcard_constraints:
+        figure="differences",
     conda:
         "../../envs/light.yaml"
     threads: 1
@@ -129,7 +129,7 @@ rule plot_differences:
         mem_mb=memory(1000),
         runtime=10,
     params:
-        config=json.dumps(config, sort_keys=True, ensure_ascii=False),
+        config=block(),
     message:
         "Draw {wildcards.figure}"
     script:

@@ -20,10 +20,7 @@ rule mutate_captions:
         mem_mb=memory(1000),
         runtime=30,
     params:
-        sets=lambda wildcards: json.dumps({name: config["mutate"]["sets"][name] for name in members(wildcards.set)}, sort_keys=True),
-        members=lambda wildcards: members(wildcards.set),
-        apply=config["mutate"]["apply"],
-        classes=config["mutate"]["classes"],
+        mutate=lambda wildcards: mutate_block(wildcards.set),
         seed=config["seed"],
     message:
         "Mutate the test captions with {wildcards.set}"
@@ -51,7 +48,6 @@ rule mutate_operators:
         runtime=30,
     params:
         sets=block("mutate", "sets"),
-        seed=config["seed"],
     message:
         "Mutate the machine's test captions with every operator on its own"
     script:

@@ -19,7 +19,7 @@ rule pretrain_encoder:
         mem_mb=memory(3000),
         runtime=120,
     params:
-        encoder=json.dumps(ENCODER, sort_keys=True),
+        encoder=block("encoders", config["encoder"]),
         seed=config["seed"],
         threads=config["training"]["threads"],
     message:
@@ -49,21 +49,16 @@ rule encode_features:
         mem_mb=memory(4000),
         runtime=240,
     params:
-        encoder=json.dumps(ENCODER, sort_keys=True),
+        encoder=block("encoders", config["encoder"]),
         training=block("training"),
         detectors=block("detectors"),
+        mutants=[*MUTANTS, "operators"],
         shards=FEATURE_SHARDS,
         seed=config["seed"],
     message:
         "Encode the run's texts with the frozen encoder, shard {wildcards.shard}"
     script:
         "../scripts/encode_features.py"
-
-
-def start_folder(wildcards):
-    """The detector that another one starts from, as an input."""
-    start = config["detectors"][wildcards.detector].get("start")
-    return f"results/{wildcards.run}/detectors/{start}" if start else []
 
 
 # Base, finetune, RR, dropout, RR with dropout, the m sweep: one rule, the settings differ.
@@ -76,12 +71,12 @@ rule train_detector:
         library=library("train_detector"),
     output:
         directory("results/{run}/detectors/{detector}"),
-    wildcard_constraints:
-        detector=names(sorted(set(TRAINED_AS.values()))),
     log:
         "results/{run}/logs/train_detector/{detector}.log",
     benchmark:
         "results/{run}/benchmarks/train_detector/{detector}.tsv"
+    wildcard_constraints:
+        detector=names(sorted(set(TRAINED_AS.values()))),
     conda:
         "../../envs/torch.yaml"
     threads: 1
@@ -89,7 +84,7 @@ rule train_detector:
         mem_mb=memory(3000),
         runtime=240,
     params:
-        encoder=json.dumps(ENCODER, sort_keys=True),
+        encoder=block("encoders", config["encoder"]),
         training=block("training"),
         detector=lambda wildcards: block("detectors", wildcards.detector),
         seed=config["seed"],
@@ -106,12 +101,12 @@ rule copy_detector:
         library=library("copy_detector"),
     output:
         directory("results/{run}/detectors/{detector}"),
-    wildcard_constraints:
-        detector=names(name for name in DETECTORS if TRAINED_AS[name] != name),
     log:
         "results/{run}/logs/copy_detector/{detector}.log",
     benchmark:
         "results/{run}/benchmarks/copy_detector/{detector}.tsv"
+    wildcard_constraints:
+        detector=names(name for name in DETECTORS if TRAINED_AS[name] != name),
     conda:
         "../../envs/light.yaml"
     threads: 1

@@ -8,8 +8,7 @@ import json
 
 from muattack.mutate.apply import mutate_file
 
-params = snakemake.params
 meta = mutate_file(
-    snakemake.input.captions, snakemake.output[0], snakemake.wildcards.set, json.loads(params.sets), params.members, params.apply, params.classes, params.seed
+    snakemake.input.captions, snakemake.output[0], snakemake.wildcards.set, json.loads(snakemake.params.mutate), seed=snakemake.params.seed
 )
-print(json.dumps(meta, indent=1))
+print(json.dumps(meta, indent=1, ensure_ascii=False))

@@ -9,6 +9,6 @@ import json
 from muattack.mutate.apply import mutate_operators
 from muattack.records import read_records, write_records
 
-mutants, meta = mutate_operators(read_records(snakemake.input.captions), json.loads(snakemake.params.sets), snakemake.params.seed)
-print(json.dumps(meta, indent=1))
+mutants, meta = mutate_operators(read_records(snakemake.input.captions), {"sets": json.loads(snakemake.params.sets)})
+print(json.dumps(meta, indent=1, ensure_ascii=False))
 write_records(snakemake.output[0], mutants, meta)

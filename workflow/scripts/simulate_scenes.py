@@ -9,6 +9,4 @@ from pathlib import Path
 
 from muattack.data.simulate import simulate_scenes
 
-simulate_scenes(
-    json.loads(snakemake.params.simulate), snakemake.params.images, snakemake.params.seed, Path(snakemake.output.scenes).parent
-)
+simulate_scenes(json.loads(snakemake.params.simulate), snakemake.params.images, snakemake.params.seed, Path(snakemake.output.scenes).parent)

@@ -10,7 +10,7 @@ from muattack.data.simulate import train_captioner
 
 train_captioner(
     snakemake.wildcards.captioner,
-    json.loads(snakemake.params.settings),
+    json.loads(snakemake.params.simulate),
     snakemake.input.scenes,
     snakemake.input.captions,
     snakemake.output[0],

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from muattack.errors import InputError
+from muattack.records import sha256
 from muattack.seeds import digest
 
 SOURCES = ("human", "machine", "machine_ood")
@@ -79,7 +80,7 @@ def read_captions(path: str | Path) -> dict[str, list[str]]:
         )
     for image, texts in captions.items():
         if not isinstance(texts, list):
-            raise InputError(f"The file {path} gives image {image!r} a {type(texts).__name__}, but it must be a list of captions: [\"...\", ...].")
+            raise InputError(f'The file {path} gives image {image!r} a {type(texts).__name__}, but it must be a list of captions: ["...", ...].')
         if not texts:
             raise InputError(f"The file {path} gives image {image!r} no captions. Give it one at least, or leave the image out.")
         for number, text in enumerate(texts, 1):
@@ -92,7 +93,9 @@ def _from_rows(path: str | Path, rows: list, key: str) -> dict[str, list[str]]:
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict) or not {"image_id", "caption"} <= row.keys() or not isinstance(row["image_id"], str | int):
             place = f"{key} entry {number}" if key else f"entry {number}"
-            raise InputError(f'The file {path}, {place}, is not of the form {{"image_id": 1, "caption": "..."}}: {json.dumps(row, ensure_ascii=False)[:120]}.')
+            raise InputError(
+                f'The file {path}, {place}, is not of the form {{"image_id": 1, "caption": "..."}}: {json.dumps(row, ensure_ascii=False)[:120]}.'
+            )
         captions.setdefault(str(row["image_id"]), []).append(row["caption"])
     return captions
 
@@ -105,7 +108,9 @@ def _check_text(path: str | Path, image: str, number: int, text: object) -> None
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise InputError(f"The file {path}, image {image!r}, caption {number}, holds half of a surrogate pair, which is no character. Mend it.") from None
+        raise InputError(
+            f"The file {path}, image {image!r}, caption {number}, holds half of a surrogate pair, which is no character. Mend it."
+        ) from None
 
 
 def merge(paths: str | Path | Iterable[str | Path]) -> dict[str, list[str]]:
@@ -119,20 +124,25 @@ def merge(paths: str | Path | Iterable[str | Path]) -> dict[str, list[str]]:
     return merged
 
 
-def collect_captions(files: dict[str, str | list[str]], images: int | None, mode: str, shares: dict[str, float], seed: int) -> tuple[pd.DataFrame, dict]:
+def collect_captions(
+    files: dict[str, str | list[str]], images: int | None, mode: str, shares: dict[str, float], seed: int
+) -> tuple[pd.DataFrame, dict]:
     """Join the sources' files into one table, split by image.
 
     files: path(s) for `human`, `machine` and, where there is one, `machine_ood`. images: take the first so many of the human
     file that every source has. shares: {train, val, test}. Returns the table (id, image_id, source, text, label, split; one row
     a caption) and what is known of its making: counts, images in some files only. Raises InputError.
     """
-    sources = {source: merge(files[source]) for source in SOURCES if files.get(source)}
-    shown = {source: ", ".join([files[source]] if isinstance(files[source], str) else map(str, files[source])) for source in sources}
+    paths = {source: [files[source]] if isinstance(files[source], str) else list(files[source]) for source in SOURCES if files.get(source)}
+    sources = {source: merge(paths[source]) for source in paths}
+    shown = {source: ", ".join(paths[source]) for source in sources}
     common = [image for image in sources["human"] if all(image in captions for captions in sources.values())]
     left_out = {source: len(captions.keys() - set(common)) for source, captions in sources.items()}
     if not common:
         examples = "; ".join(f"{source} ({shown[source]}): {', '.join(map(repr, list(captions)[:3]))}" for source, captions in sources.items())
-        raise InputError(f"No image is in all caption files, so nothing can be compared. The files' first image ids are: {examples}. They must name the same images.")
+        raise InputError(
+            f"No image is in all caption files, so nothing can be compared. The files' first image ids are: {examples}. They must name the same images."
+        )
     if images is not None and len(common) < images:
         raise InputError(
             f"captions.images asks for {images} images, but only {len(common)} are in all caption files ({'; '.join(shown.values())}). "
@@ -140,7 +150,9 @@ def collect_captions(files: dict[str, str | list[str]], images: int | None, mode
         )
     chosen = common[:images]
     if len(chosen) < FEWEST_IMAGES:
-        raise InputError(f"Only {len(chosen)} images are in all caption files ({'; '.join(shown.values())}); at least {FEWEST_IMAGES} are needed to split them.")
+        raise InputError(
+            f"Only {len(chosen)} images are in all caption files ({'; '.join(shown.values())}); at least {FEWEST_IMAGES} are needed to split them."
+        )
     split = split_images(chosen, shares, seed)
 
     rows = []
@@ -158,15 +170,14 @@ def collect_captions(files: dict[str, str | list[str]], images: int | None, mode
     texts = table.groupby("split").text.agg(set)
     seen_in_training = table.text[(table.split == "test")].isin(texts["train"])
     meta = {
-        "files": files,
+        # Names and contents: where the files lie is no property of the data.
+        "files": {source: [{"name": Path(path).name, "sha256": sha256(path)} for path in paths[source]] for source in paths},
         "images": len(chosen),
         "images_in_some_files_only": left_out,
         "normalise": mode,
         "rows": {source: int((table.source == source).sum()) for source in sources},
         "images_by_split": {name: sum(1 for image in chosen if split[image] == name) for name in SPLITS if name in shares},
-        "test_texts_also_in_train": {
-            source: int(seen_in_training[table.source[table.split == "test"] == source].sum()) for source in sources
-        },
+        "test_texts_also_in_train": {source: int(seen_in_training[table.source[table.split == "test"] == source].sum()) for source in sources},
         "seed": seed,
         "shares": shares,
     }

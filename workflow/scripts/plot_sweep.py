@@ -1,0 +1,5 @@
+"""Draw."""
+
+from muattack.job import start_log
+
+start_log(snakemake)
