@@ -22,13 +22,13 @@ def pytest_runtest_setup(item):
         pytest.skip(f"the real data is not at {DATA}; set MUATTACK_DATA to its folder")
 
 
-@pytest.fixture()
+@pytest.fixture
 def root() -> Path:
     """The repository."""
     return ROOT
 
 
-@pytest.fixture()
+@pytest.fixture
 def data() -> Path:
     """The folder of real data; use with the marker `data`."""
     return DATA

@@ -28,7 +28,9 @@ def test_three_formats_give_the_same(tmp_path):
 
 
 def test_coco_annotations_keep_the_order_of_the_images(tmp_path):
-    path = write(tmp_path / "coco.json", {"images": [{"id": 3}, {"id": 7}], "annotations": [{"image_id": 7, "caption": "x"}, {"image_id": 3, "caption": "y"}]})
+    path = write(
+        tmp_path / "coco.json", {"images": [{"id": 3}, {"id": 7}], "annotations": [{"image_id": 7, "caption": "x"}, {"image_id": 3, "caption": "y"}]}
+    )
     assert list(read_captions(path)) == ["3", "7"]
 
 
@@ -94,7 +96,10 @@ def test_table_has_one_row_a_caption_and_cuts_no_image(tmp_path):
 
 
 def test_first_images_that_all_sources_have(tmp_path):
-    files = {"human": write(tmp_path / "h.json", images(30)), "machine": write(tmp_path / "m.json", {k: v for k, v in images(40).items() if int(k) % 2})}
+    files = {
+        "human": write(tmp_path / "h.json", images(30)),
+        "machine": write(tmp_path / "m.json", {k: v for k, v in images(40).items() if int(k) % 2}),
+    }
     table, meta = collect_captions(files, 12, "none", SHARES, 1)
     assert sorted(map(int, table.image_id.unique())) == [1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23]
     assert meta["images_in_some_files_only"] == {"human": 15, "machine": 5}

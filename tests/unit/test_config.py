@@ -12,7 +12,7 @@ from muattack.errors import InputError
 from muattack.results import figures_of, tables_of, trained_as, training_facts
 
 
-@pytest.fixture()
+@pytest.fixture
 def config():
     return read_config()
 

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-import types
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -18,7 +18,9 @@ def test_digest_is_the_same_in_every_process_and_depends_on_parts():
     assert seeds.digest("a") == seeds.digest("a")
     code = "from muattack.seeds import digest, generator; print(digest(1, 'x'), generator(1, 'x').random())"
     runs = {
-        subprocess.run([sys.executable, "-c", code], env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(PACKAGE.parent)}, capture_output=True, text=True, check=True).stdout
+        subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(PACKAGE.parent)}, capture_output=True, text=True, check=True
+        ).stdout
         for seed in "01"
     }
     assert runs == {f"{seeds.digest(1, 'x')} {seeds.generator(1, 'x').random()}\n"}
@@ -34,9 +36,14 @@ def test_records_carry_their_meta(tmp_path):
 
 def test_a_failed_write_leaves_nothing(tmp_path):
     target = tmp_path / "x.txt"
-    with pytest.raises(RuntimeError), complete_or_absent(target) as temporary:
-        temporary.write_text("half")
-        raise RuntimeError
+
+    def fail_halfway():
+        with complete_or_absent(target) as temporary:
+            temporary.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_halfway()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -102,5 +109,5 @@ def test_light_jobs_import_no_torch(root, script):
     """Follow the imports at the top of every module a light job runs."""
     files = library_sources(root / "workflow" / "scripts" / f"{script}.py")
     for path in files:
-        for line in open(path, encoding="utf-8"):
+        for line in Path(path).read_text(encoding="utf-8").splitlines():
             assert not line.startswith(("import torch", "from torch", "import transformers", "from transformers")), path

@@ -129,7 +129,15 @@ def _explain(error: jsonschema.ValidationError) -> str:
 
 
 def _types(types) -> str:
-    names = {"string": "a text", "integer": "a whole number", "number": "a number", "object": "a mapping", "array": "a list", "null": "null", "boolean": "true or false"}
+    names = {
+        "string": "a text",
+        "integer": "a whole number",
+        "number": "a number",
+        "object": "a mapping",
+        "array": "a list",
+        "null": "null",
+        "boolean": "true or false",
+    }
     return " or ".join(names[name] for name in ([types] if isinstance(types, str) else types))
 
 
@@ -154,7 +162,9 @@ def _meaning_faults(config: dict) -> list[str]:
             if not captions["files"][key]:
                 faults.append(f"captions.source is files, so captions.files.{key} must name a file. Write, for instance, `{key}: data/{key}.json`.")
     if captions["source"] == "simulate" and captions["images"] is None:
-        faults.append("captions.images is null, but captions.source simulate needs to know how many scenes to make. Write, for instance, `images: 600`.")
+        faults.append(
+            "captions.images is null, but captions.source simulate needs to know how many scenes to make. Write, for instance, `images: 600`."
+        )
     if captions["source"] == "coco":
         faults.append("captions.source coco is not built yet. Use `files` with COCO's annotation file and your captioner's results, or `simulate`.")
 
@@ -173,7 +183,9 @@ def _meaning_faults(config: dict) -> list[str]:
         start, seen = detector.get("start"), [name]
         while start:
             if start in seen:
-                faults.append(f"detectors.{name}.start goes round in a circle: {' -> '.join([*seen, start])}. Let one of them start from the encoder (`start: null`).")
+                faults.append(
+                    f"detectors.{name}.start goes round in a circle: {' -> '.join([*seen, start])}. Let one of them start from the encoder (`start: null`)."
+                )
                 break
             if start not in detectors:
                 faults.append(f"detectors.{seen[-1]}.start names the unknown detector `{start}`. {_nearest(start, detectors)}")
