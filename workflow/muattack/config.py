@@ -3,6 +3,7 @@
 import copy
 import difflib
 import os
+from functools import cache
 from pathlib import Path
 
 import jsonschema
@@ -93,9 +94,14 @@ def _nearest(word: str, known) -> str:
     return (f"Did you mean `{near[0]}`? " if near else "") + f"Known here: {', '.join(known) or 'nothing'}."
 
 
+@cache
+def _validator() -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(read_yaml(SCHEMA))
+
+
 def _schema_faults(config: dict) -> list[str]:
-    validator = jsonschema.Draft202012Validator(read_yaml(SCHEMA))
-    return [_explain(error) for error in sorted(validator.iter_errors(config), key=lambda error: (_where(error.absolute_path), error.message))]
+    errors = _validator().iter_errors(config)
+    return [_explain(error) for error in sorted(errors, key=lambda error: (_where(error.absolute_path), error.message))]
 
 
 def _explain(error: jsonschema.ValidationError) -> str:
