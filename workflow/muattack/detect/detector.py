@@ -1,0 +1,278 @@
+"""The detector protocol, and how detectors are saved and opened.
+
+A detector has `predict(texts)` -> float64 array (n, classes), finite, P(machine) in the last column of a binary detector,
+and `truncated(texts)` -> bool array (n). `load_detector` opens a folder of this run, any sequence classifier in Hugging Face
+format, or a Python callable `module:function`.
+"""
+
+import importlib
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+
+from muattack.detect.encoder import (
+    LABELS,
+    Head,
+    OwnHeadClassifier,
+    PooledClassifier,
+    file_sha256,
+    load_encoder,
+    load_own_head,
+    load_tokenizer,
+    locate_encoder,
+    tokenise,
+)
+from muattack.errors import InputError
+from muattack.records import write_json
+from muattack.train.batches import cut_by_budget, pad
+
+# Tokens of a batch when scoring, padding counted.
+TOKEN_BUDGET = 4096
+# Texts tokenised at a time: what bounds memory.
+CHUNK = 50_000
+DESCRIPTION = "muattack.json"
+
+
+class Detector(Protocol):
+    """What everything that scores texts relies on."""
+
+    def predict(self, texts: Sequence[str]) -> np.ndarray: ...
+
+    def truncated(self, texts: Sequence[str]) -> np.ndarray: ...
+
+
+def distinct(texts: Sequence[str]) -> tuple[list[str], np.ndarray]:
+    """Return the distinct texts by length and alphabet, and where each text stands among them (n, int).
+
+    The order of the result does not depend on the order of the texts.
+    """
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InputError(
+                f"Text {position} to be scored is a {type(text).__name__} ({text!r}), but must be a string. Remove it or write it as text."
+            )
+    unique = sorted(set(texts), key=lambda text: (len(text), text))
+    position = {text: index for index, text in enumerate(unique)}
+    return unique, np.fromiter((position[text] for text in texts), dtype=np.int64, count=len(texts))
+
+
+def check_scores(scores: np.ndarray, texts: Sequence[str], who: str) -> np.ndarray:
+    """Return the scores as float64; raise InputError where one is not finite or their number is wrong."""
+    scores = np.asarray(scores, dtype=np.float64)
+    if scores.ndim != 2 or len(scores) != len(texts):
+        raise InputError(f"The detector {who} returned an array of shape {scores.shape} for {len(texts)} texts. It must return (texts, classes).")
+    bad = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+    if len(bad):
+        raise InputError(
+            f"The detector {who} returned a score that is not finite for {len(bad)} of {len(texts)} texts, the first is {texts[bad[0]][:200]!r}. "
+            "A NaN among weights or a learning rate that is too high are the usual causes; no score is made up in its place."
+        )
+    return scores
+
+
+class TransformersDetector:
+    """A transformers model with a classifier, scored in batches by token budget."""
+
+    def __init__(
+        self, model: torch.nn.Module, tokenizer, max_length: int, labels: Sequence[str], description: dict | None = None, who: str = ""
+    ) -> None:
+        self.model, self.tokenizer, self.max_length, self.who = model.eval(), tokenizer, max_length, who
+        self.labels, self.description = tuple(labels), description or {}
+        # P(machine) goes last, whatever the order of the model's outputs.
+        machine = [index for index, label in enumerate(labels) if label == "machine"]
+        self.columns = [index for index in range(len(labels)) if index not in machine] + machine
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the encoder was frozen in training, so that cached features of its texts may stand in for it."""
+        return self.description.get("settings", {}).get("encoder", {}).get("trainable") == "classifier"
+
+    @property
+    def encoder_sha256(self) -> str:
+        """SHA-256 of the frozen encoder's weights."""
+        return self.description.get("encoder_sha256", "")
+
+    def predict(self, texts: Sequence[str]) -> np.ndarray:
+        """Return probabilities (n, classes), P(machine) last; a text's score does not depend on the order of the texts."""
+        return self._per_text(
+            texts, lambda unique: self._predict_tokens(tokenise(self.tokenizer, unique, self.max_length)[0]), len(self.labels), np.float64
+        )
+
+    def truncated(self, texts: Sequence[str]) -> np.ndarray:
+        """Return which texts are longer than the model sees (n, bool)."""
+        return self._per_text(texts, lambda unique: tokenise(self.tokenizer, unique, self.max_length)[1], None, bool)
+
+    def predict_vectors(self, vectors: np.ndarray) -> np.ndarray:
+        """Return probabilities (n, classes) of texts whose pooled vectors (n, width) are known."""
+        with torch.inference_mode():
+            logits = self.model.classify(torch.from_numpy(np.ascontiguousarray(vectors)))
+        return self._probabilities(logits)
+
+    def _per_text(self, texts: Sequence[str], call: Callable, columns: int | None, dtype) -> np.ndarray:
+        unique, inverse = distinct(texts)
+        parts = [call(unique[start : start + CHUNK]) for start in range(0, len(unique), CHUNK)]
+        values = np.concatenate(parts) if parts else np.zeros((0, columns) if columns else 0, dtype=dtype)
+        if columns:
+            check_scores(values, unique, self.who)
+        return values[inverse]
+
+    def _predict_tokens(self, tokens: list[list[int]]) -> np.ndarray:
+        scores = np.empty((len(tokens), len(self.labels)))
+        lengths = [len(one) for one in tokens]
+        order = sorted(range(len(tokens)), key=lengths.__getitem__)
+        with torch.inference_mode():
+            for batch in cut_by_budget(order, lengths, TOKEN_BUDGET):
+                scores[batch] = self._probabilities(self.model(*pad([tokens[i] for i in batch], self.tokenizer.pad_token_id)))
+        return scores
+
+    def _probabilities(self, logits: torch.Tensor) -> np.ndarray:
+        return torch.softmax(logits.double(), dim=-1).numpy()[:, self.columns]
+
+
+class CallableDetector:
+    """A Python function texts -> P(machine) (n) or probabilities (n, classes) with P(machine) last."""
+
+    def __init__(self, function: Callable, who: str) -> None:
+        self.function, self.who = function, who
+
+    def predict(self, texts: Sequence[str]) -> np.ndarray:
+        """Return probabilities (n, classes), P(machine) last."""
+        unique, inverse = distinct(texts)
+        scores = np.asarray(self.function(unique), dtype=np.float64) if unique else np.zeros((0, 2))
+        if scores.ndim == 1 or (scores.ndim == 2 and scores.shape[1] == 1):
+            machine = scores.reshape(-1)
+            scores = np.stack([1 - machine, machine], axis=1)
+        return check_scores(scores, unique, self.who)[inverse]
+
+    def truncated(self, texts: Sequence[str]) -> np.ndarray:
+        """Return False for every text: what a function does not look at is not known."""
+        return np.zeros(len(texts), dtype=bool)
+
+
+def load_detector(spec: str | os.PathLike, labels: Sequence[str] | None = None, max_length: int | None = None) -> Detector:
+    """Open a detector: a folder that a run made, a sequence classifier in Hugging Face format, or `module:function`.
+
+    `labels` names the outputs of a foreign model in their order, for example ("machine", "human") for the released OpenAI
+    detector, whose output 0 is fake; a file muattack.json with `labels` in its folder does the same. Raises InputError when
+    the folder holds no model, when nothing says which output is the machine's, or when an encoder it refers to is not the one it
+    was trained on.
+    """
+    folder = Path(spec)
+    if not folder.is_dir():
+        if ":" in str(spec):
+            return _load_callable(str(spec))
+        raise InputError(f"There is no detector at {spec}. Name a folder with config.json and weights, or a Python callable as module:function.")
+    if not (folder / "config.json").is_file():
+        raise InputError(
+            f"The folder {folder} holds no config.json, so it is no detector. Name a folder results/RUN/detectors/NAME or a Hugging Face model."
+        )
+    about = folder / DESCRIPTION
+    description = json.loads(about.read_text(encoding="utf-8")) if about.is_file() else {}
+    tokenizer = load_tokenizer(folder)
+    if description.get("head") == "muattack":
+        model = load_pooled(folder, description)
+    else:
+        model = OwnHeadClassifier(load_own_head(folder))
+    names = labels or description.get("labels") or _own_labels(model, folder)
+    classes = model.config.num_labels if description.get("head") != "muattack" else model.head.out_proj.out_features
+    if len(names) != classes:
+        raise InputError(
+            f"The detector {folder} has {classes} outputs, but its labels name {len(names)}: {list(names)}. Name each output once, in order."
+        )
+    longest = max_length or description.get("max_length") or _longest(model, tokenizer)
+    return TransformersDetector(model, tokenizer, longest, names, description, str(folder))
+
+
+def _own_labels(model: torch.nn.Module, folder: Path) -> list[str]:
+    names = [str(model.config.id2label[index]) for index in range(model.config.num_labels)]
+    if len(names) == 2 and "machine" not in names:
+        raise InputError(
+            f"Nothing says which output of the detector {folder} is the machine's: its labels are {names}. Write a file {DESCRIPTION} into the folder, "
+            'for example {"labels": ["machine", "human"]} when output 0 is the machine\'s.'
+        )
+    return names
+
+
+def _longest(model: torch.nn.Module, tokenizer) -> int:
+    positions = getattr(model.config, "max_position_embeddings", None) or 512
+    # RoBERTa and its kin count positions from padding id + 1.
+    if model.config.model_type in ("roberta", "xlm-roberta", "camembert"):
+        positions -= model.config.pad_token_id + 1
+    return min(positions, tokenizer.model_max_length)
+
+
+def _load_callable(spec: str) -> CallableDetector:
+    module, _, name = spec.partition(":")
+    try:
+        function = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(
+            f"The detector {spec} is no folder, and no Python callable either: {error}. Write module:function, with the module on PYTHONPATH."
+        ) from error
+    if not callable(function):
+        raise InputError(f"The detector {spec} names a {type(function).__name__}, which cannot be called. Name a function texts -> scores.")
+    return CallableDetector(function, spec)
+
+
+# --- Folders ----------------------------------------------------------------------------------------------------------
+
+
+def load_pooled(folder: Path, description: dict) -> PooledClassifier:
+    """Open a classifier with our head: its encoder lies in the folder or, when frozen, where the folder's reference says."""
+    reference = description["encoder"]
+    if reference is None:
+        encoder = load_encoder(folder)
+    else:
+        path = str(folder / reference["path"]) if reference["source"] == "folder" else reference["path"]
+        encoder = load_encoder(locate_encoder({**reference, "path": path}))
+    weights = load_file(folder / "head.safetensors")
+    classes, width = weights["out_proj.weight"].shape
+    head = Head(width, classes, description["dropout"])
+    head.load_state_dict(weights)
+    return PooledClassifier(encoder, head, description["pooling"])
+
+
+def encoder_reference(encoder: dict, found: Path, folder: Path) -> dict:
+    """Return how a detector's folder refers to its frozen encoder: package or hub id, or the path from that folder; with SHA-256."""
+    reference = {"sha256": file_sha256(found / "model.safetensors")}
+    if encoder["source"] == "package" or (encoder["source"] == "huggingface" and not Path(encoder["path"]).is_dir()):
+        return {"source": encoder["source"], "path": encoder["path"], "revision": encoder.get("revision"), **reference}
+    return {"source": "folder", "path": os.path.relpath(found.resolve(), folder.resolve()), **reference}
+
+
+def save_detector(folder: str | os.PathLike, model: torch.nn.Module, tokenizer, encoder: dict, found: Path, dropout: float, settings: dict) -> None:
+    """Write a trained detector as a Hugging Face folder; muattack.json comes last and says that the folder is complete.
+
+    With the architecture's own head: a whole model that AutoModelForSequenceClassification opens. With our head:
+    head.safetensors, and the encoder's weights beside it when they were trained, or a reference when they were frozen.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    reference = None
+    if isinstance(model, OwnHeadClassifier):
+        model.model.save_pretrained(folder)
+    else:
+        save_file({name: weight.contiguous() for name, weight in model.head.state_dict().items()}, folder / "head.safetensors")
+        if encoder["trainable"] == "classifier":
+            reference = encoder_reference(encoder, found, folder)
+            model.encoder.config.save_pretrained(folder)
+        else:
+            model.encoder.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    description = {
+        "head": "architecture" if isinstance(model, OwnHeadClassifier) else "muattack",
+        "pooling": encoder["pooling"],
+        "labels": list(LABELS),
+        "max_length": encoder["max_length"],
+        "dropout": dropout,
+        "encoder": reference,
+        "encoder_sha256": file_sha256(found / "model.safetensors"),
+        "settings": settings,
+    }
+    write_json(folder / DESCRIPTION, description)

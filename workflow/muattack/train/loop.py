@@ -1,0 +1,316 @@
+"""Train a detector: AdamW, cross-entropy, batches by token budget, the best epoch by validation."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+from muattack.detect.detector import DESCRIPTION, distinct, save_detector
+from muattack.detect.encoder import LABELS, OwnHeadClassifier, build_classifier, file_sha256, load_tokenizer, locate_encoder, tokenise
+from muattack.detect.features import Features, load_features, vectors_of
+from muattack.errors import InputError
+from muattack.progress import progress
+from muattack.records import write_json
+from muattack.seeds import digest
+from muattack.train.batches import cut_by_budget, pad, shuffled_batches
+from muattack.train.optimise import make_optimiser, make_schedule, run_facts
+from muattack.train.rr import draw_captions, exact_share
+
+# --- What a model is fed with -----------------------------------------------------------------------------------------
+
+
+class TokenFeed:
+    """Texts as tokens, for a model whose encoder runs in every step."""
+
+    def __init__(self, tokenizer, max_length: int, token_budget: int) -> None:
+        self.tokenizer, self.max_length, self.token_budget = tokenizer, max_length, token_budget
+
+    def prepare(self, texts: Sequence[str]) -> tuple[list[list[int]], np.ndarray]:
+        """Return one item a text, and which texts were cut."""
+        return tokenise(self.tokenizer, texts, self.max_length)
+
+    def batches(self, items: list[list[int]], random: np.random.Generator | None) -> list[list[int]]:
+        """Return random batches of positions; by rising length when there is no generator."""
+        lengths = [len(item) for item in items]
+        if random is None:
+            return cut_by_budget(sorted(range(len(items)), key=lengths.__getitem__), lengths, self.token_budget)
+        return shuffled_batches(lengths, self.token_budget, random)
+
+    def inputs(self, items: list[list[int]], batch: list[int]) -> tuple[torch.Tensor, ...]:
+        """Return token ids and attention mask of a batch."""
+        return pad([items[i] for i in batch], self.tokenizer.pad_token_id)
+
+    def forward(self, model: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
+        """Return logits (n, classes)."""
+        return model(*inputs)
+
+
+class VectorFeed:
+    """Texts as the vectors of a frozen encoder: from the cache, and encoded here where it lacks a text."""
+
+    def __init__(self, model: torch.nn.Module, tokenizer, max_length: int, batch_size: int, cache: Features | None) -> None:
+        self.model, self.tokenizer, self.max_length, self.batch_size, self.cache = model, tokenizer, max_length, batch_size, cache
+        self.encoded = 0
+
+    def prepare(self, texts: Sequence[str]) -> tuple[torch.Tensor, np.ndarray]:
+        """Return vectors (n, width), and which texts were cut."""
+        rows = self.cache.rows(texts) if self.cache else np.full(len(texts), -1)
+        vectors = np.empty((len(texts), self.model.config.hidden_size), dtype=np.float32)
+        truncated = np.zeros(len(texts), dtype=bool)
+        known = rows >= 0
+        if known.any():
+            vectors[known], truncated[known] = self.cache.vectors[rows[known]], self.cache.truncated[rows[known]]
+        missing = np.flatnonzero(~known)
+        if len(missing):
+            unique, inverse = distinct([texts[i] for i in missing])
+            training = self.model.training
+            positions, encoded, cut = vectors_of(self.model.eval(), self.tokenizer, unique, self.max_length)
+            self.model.train(training)
+            self.encoded += len(unique)
+            place = np.argsort(positions)
+            vectors[missing], truncated[missing] = encoded[place][inverse], cut[place][inverse]
+        return torch.from_numpy(vectors), truncated
+
+    def batches(self, items: torch.Tensor, random: np.random.Generator | None) -> list[list[int]]:
+        """Return random batches of positions; in order when there is no generator."""
+        order = np.arange(len(items)) if random is None else random.permutation(len(items))
+        return [order[start : start + self.batch_size].tolist() for start in range(0, len(order), self.batch_size)]
+
+    def inputs(self, items: torch.Tensor, batch: list[int]) -> tuple[torch.Tensor, ...]:
+        """Return the vectors of a batch."""
+        return (items[batch],)
+
+    def forward(self, model: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
+        """Return logits (n, classes)."""
+        return model.classify(*inputs)
+
+
+# --- The loop ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Progress:
+    """Where training stands. With the seed, this is all that the next epoch depends on: what a state folder has to hold."""
+
+    model: torch.nn.Module
+    optimiser: torch.optim.Optimizer
+    schedule: torch.optim.lr_scheduler.LRScheduler
+    epoch: int = 0
+    history: list[dict] = field(default_factory=list)
+    best_epoch: int = -1
+    best_weights: dict[str, torch.Tensor] = field(default_factory=dict)
+
+
+def plain_step(feed, state: Progress, inputs: tuple[torch.Tensor, ...], labels: torch.Tensor) -> float:
+    """Take one step of AdamW on the cross-entropy of a batch; return the mean loss. Other trainers replace this function."""
+    loss = torch.nn.functional.cross_entropy(feed.forward(state.model, inputs), labels)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_([parameter for parameter in state.model.parameters() if parameter.requires_grad], 1.0)
+    state.optimiser.step()
+    state.schedule.step()
+    state.optimiser.zero_grad(set_to_none=True)
+    return loss.item()
+
+
+def validate(feed, model: torch.nn.Module, items, labels: np.ndarray, weights: np.ndarray | None = None) -> tuple[float, float | None]:
+    """Return the mean cross-entropy and the AUC of P(machine); no AUC where only one class is there."""
+    from sklearn.metrics import roc_auc_score
+
+    logits = torch.empty(len(labels), len(LABELS), dtype=torch.float64)
+    model.eval()
+    with torch.inference_mode():
+        for batch in feed.batches(items, None):
+            logits[batch] = feed.forward(model, feed.inputs(items, batch)).double()
+    loss = torch.nn.functional.cross_entropy(logits, torch.from_numpy(labels)).item()
+    auc = float(roc_auc_score(labels, (logits[:, 1] - logits[:, 0]).numpy())) if 0 < labels.sum() < len(labels) else None
+    return loss, auc
+
+
+def fit(
+    state: Progress,
+    feed,
+    epoch_items: Callable[[int], tuple[object, np.ndarray]],
+    labels: np.ndarray,
+    val_items,
+    val_labels: np.ndarray,
+    epochs: int,
+    best: str,
+    seed: int,
+    step: Callable = plain_step,
+) -> np.ndarray:
+    """Train until `epochs`, keep the weights of the best epoch in `state`; return which training texts were cut, per epoch (share).
+
+    `epoch_items(epoch)` gives what the feed prepared for that epoch. Everything random in an epoch comes from the seed and the
+    epoch's number, so that a run can go on from any `state`.
+    """
+    targets = torch.from_numpy(labels)
+    cut = []
+    for epoch in progress(range(state.epoch, epochs), "training epochs"):
+        items, truncated = epoch_items(epoch)
+        cut.append(truncated.mean())
+        random = np.random.default_rng(digest(seed, "order", epoch))
+        torch.manual_seed(digest(seed, "dropout", epoch))
+        state.model.train()
+        total = 0.0
+        for batch in feed.batches(items, random):
+            total += step(feed, state, feed.inputs(items, batch), targets[batch]) * len(batch)
+        loss, auc = validate(feed, state.model, val_items, val_labels)
+        row = {"epoch": epoch + 1, "train_loss": total / len(labels), "val_loss": loss, "val_auc": auc}
+        if not np.isfinite([row["train_loss"], loss]).all():
+            raise InputError(f"Training went astray: in epoch {epoch + 1} the loss is not finite. Lower training.learning_rate.")
+        print(
+            f"epoch {epoch + 1}: train loss {row['train_loss']:.4f}, validation loss {loss:.4f}, AUC {'undefined' if auc is None else f'{auc:.4f}'}",
+            flush=True,
+        )
+        state.history.append(row)
+        state.epoch = epoch + 1
+        if state.best_epoch < 0 or _goodness(row, best) > _goodness(state.history[state.best_epoch], best):
+            state.best_epoch = epoch
+            state.best_weights = {name: value.detach().clone() for name, value in state.model.named_parameters() if value.requires_grad}
+    return np.asarray(cut)
+
+
+def _goodness(row: dict, best: str) -> float:
+    return row["val_auc"] if best == "auc" and row["val_auc"] is not None else -row["val_loss"]
+
+
+# --- One detector of a run --------------------------------------------------------------------------------------------
+
+
+def training_splits(captions: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the training and validation rows of human and machine; raise InputError where one cannot be trained on.
+
+    The OOD captioner's texts are for testing only.
+    """
+    used = captions[captions["source"].isin(LABELS)]
+    train, val = (used[used["split"] == split] for split in ("train", "val"))
+    if train["label"].nunique() < 2:
+        have = ", ".join(f"{count} of label {label}" for label, count in sorted(train["label"].value_counts().items())) or "none"
+        raise InputError(
+            f"The training split needs texts of both classes (label 0 human, 1 machine), but has {have}. Give both files of captions, or more images."
+        )
+    if val.empty:
+        raise InputError("The validation split is empty, so no best epoch can be chosen. Raise captions.split.val or captions.images.")
+    return train, val
+
+
+def load_start(encoder: dict, found: Path, start: str | os.PathLike | None, dropout: float, seed: int) -> torch.nn.Module:
+    """Return the model that training starts from: a fresh classifier on the encoder, or another detector's weights."""
+    torch.manual_seed(digest(seed, "weights"))
+    if start is None:
+        return build_classifier(found, encoder, dropout)
+    from muattack.detect.detector import load_detector
+
+    before = load_detector(start)
+    for key in ("pooling", "max_length"):
+        if before.description.get(key) != encoder[key]:
+            raise InputError(
+                f"The detector {start} to start from has {key} {before.description.get(key)!r}, this one {encoder[key]!r}. Train both on one encoder."
+            )
+    model = before.model
+    if isinstance(model, OwnHeadClassifier):
+        model = build_classifier(start, {**encoder, "labels": list(before.labels)}, dropout)
+    else:
+        model.head.dropout.p = dropout
+        model.requires_grad_(True)
+        if encoder["trainable"] == "classifier":
+            model.body.requires_grad_(False)
+    return model
+
+
+def train_detector(
+    captions: pd.DataFrame,
+    encoder: dict,
+    encoder_folder: str | os.PathLike | None,
+    training: dict,
+    detector: dict,
+    out_folder: str | os.PathLike,
+    seed: int,
+    features: Sequence[str | os.PathLike] | None = None,
+    start: str | os.PathLike | None = None,
+    step: Callable = plain_step,
+) -> None:
+    """Train one detector on the splits train and val of `captions` and write its folder.
+
+    `encoder`, `training`, `detector` are the entries of the configuration; `features` are the shards of a frozen encoder,
+    `start` the folder of the detector to start from. Writes the model in Hugging Face format, muattack.json, history.json
+    (loss and AUC by epoch) and meta.json. The seed of everything random is the run's: detectors that differ in m or dropout
+    alone start from the same weights and see the same draws, and equal settings give equal bytes.
+    Raises InputError for a split that cannot be trained on and a loss that is not finite.
+    """
+    threads = training["threads"]
+    torch.set_num_threads(threads)
+    frozen = encoder["trainable"] == "classifier"
+    m, dropout = detector.get("rr") or 0, detector.get("dropout") or 0.0
+    exact_share(m)
+    train, val = training_splits(captions)
+    part = digest(seed, "train", detector.get("train_on", "captions"))
+
+    found = locate_encoder(encoder, encoder_folder)
+    model, tokenizer = load_start(encoder, found, start, dropout, part), load_tokenizer(found)
+    if frozen:
+        settings = training["classifier"]
+        draws = settings["draws"]
+        feed = VectorFeed(model, tokenizer, encoder["max_length"], settings["batch_size"], load_features(features) if features else None)
+    else:
+        settings = training
+        draws = training["rr"]["draws"]
+        feed = TokenFeed(tokenizer, encoder["max_length"], training["token_budget"])
+
+    ids, texts = train["id"].tolist(), train["text"].tolist()
+    prepared: dict[int, tuple] = {}
+
+    def epoch_items(epoch: int):
+        number = epoch % draws if draws else epoch
+        if not m:
+            number = 0
+        if number not in prepared:
+            items = feed.prepare(draw_captions(texts, ids, m, seed, number) if m else texts)
+            if m and not draws:
+                return items
+            prepared[number] = items
+        return prepared[number]
+
+    val_items, val_cut = feed.prepare(val["text"].tolist())
+    labels = train["label"].to_numpy(dtype=np.int64)
+    val_labels = val["label"].to_numpy(dtype=np.int64)
+    epochs = settings["epochs"]
+    steps = epochs * len(feed.batches(epoch_items(0)[0], np.random.default_rng(digest(part, "order", 0))))
+    optimiser = make_optimiser(model, settings["learning_rate"], training["weight_decay"])
+    state = Progress(model, optimiser, make_schedule(optimiser, steps, training["warmup_share"]))
+    cut = fit(state, feed, epoch_items, labels, val_items, val_labels, epochs, training["best"], part, step)
+
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name in state.best_weights:
+                parameter.copy_(state.best_weights[name])
+    folder = Path(out_folder)
+    known = {"encoder": encoder, "training": training, "detector": {key: value for key, value in detector.items() if key != "start"}}
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "history.json", state.history)
+    auc_defined = state.history[0]["val_auc"] is not None
+    write_json(
+        folder / "meta.json",
+        {
+            **known,
+            "seed": seed,
+            "start": file_sha256(Path(start) / DESCRIPTION) if start else None,
+            "texts_train": len(train),
+            "texts_val": len(val),
+            "machine_train": int(labels.sum()),
+            "machine_val": int(val_labels.sum()),
+            "share_truncated_train": float(cut.mean()),
+            "share_truncated_val": float(val_cut.mean()),
+            "best_epoch": state.best_epoch + 1,
+            "best_by": training["best"] if auc_defined or training["best"] == "loss" else "loss (AUC undefined: the validation split has one class)",
+            "parameters_trained": sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad),
+            "parameters": sum(parameter.numel() for parameter in model.parameters()),
+            **run_facts(threads),
+        },
+    )
+    # A tokenizer fresh from its files: one that has cut a text would write that down.
+    save_detector(folder, model, load_tokenizer(found), encoder, found, dropout, known)

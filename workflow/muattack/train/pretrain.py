@@ -1,0 +1,154 @@
+"""The `tiny` encoder: a small RoBERTa and its byte-level BPE, trained by masked language modelling in the run."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import PreTrainedTokenizerFast, RobertaConfig
+from transformers.models.roberta.modeling_roberta import RobertaForMaskedLM
+
+from muattack.detect.encoder import tokenise
+from muattack.errors import InputError
+from muattack.progress import progress
+from muattack.records import write_json
+from muattack.seeds import digest
+from muattack.train.batches import pad, shuffled_batches
+from muattack.train.optimise import make_optimiser, make_schedule, run_facts
+
+SPECIAL = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", "mask_token": "<mask>"}
+# Of the chosen positions, the share replaced by the mask and by a random token; the rest stay as they are (BERT, Section 3.1).
+MASKED, RANDOM = 0.8, 0.1
+
+
+def train_tokenizer(texts: Sequence[str], vocabulary: int, max_length: int) -> PreTrainedTokenizerFast:
+    """Train a byte-level BPE of at most `vocabulary` tokens; the same texts give the same bytes in every process.
+
+    (A WordPiece of the same library does not: equal counts are ordered by a randomly seeded hash.)
+    """
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        min_frequency=2,
+        special_tokens=list(SPECIAL.values()),
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    ends = [(token, tokenizer.token_to_id(token)) for token in ("</s>", "<s>")]
+    tokenizer.post_processor = processors.RobertaProcessing(*ends, add_prefix_space=True)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_max_length=max_length,
+        cls_token="<s>",
+        sep_token="</s>",
+        model_input_names=["input_ids", "attention_mask"],
+        **SPECIAL,
+    )
+
+
+def mask_tokens(ids: torch.Tensor, real: torch.Tensor, share: float, mask_id: int, vocabulary: int, first: int, random: torch.Generator):
+    """Return masked ids, and the chosen positions as flat indices; ids and `real` (what may be chosen) are (n, length).
+
+    Every real position is chosen with probability `share`, at least one a batch. Random replacements are drawn from
+    first..vocabulary-1, so that no special token appears among them.
+    """
+    chosen = (torch.rand(ids.shape, generator=random) < share) & real
+    if not chosen.any():
+        chosen.view(-1)[real.view(-1).nonzero()[0]] = True
+    positions = chosen.view(-1).nonzero().squeeze(1)
+    kind = torch.rand(len(positions), generator=random)
+    replaced = torch.randint(first, vocabulary, (len(positions),), generator=random)
+    masked = ids.clone().view(-1)
+    masked[positions] = torch.where(kind < MASKED, mask_id, torch.where(kind < MASKED + RANDOM, replaced, masked[positions]))
+    return masked.view_as(ids), positions
+
+
+def pretrain_encoder(captions: pd.DataFrame, encoder: dict, out_folder: str | os.PathLike, seed: int, threads: int = 1) -> None:
+    """Train tokenizer and encoder on the texts of split `train` and write them as a Hugging Face folder.
+
+    `encoder` is the encoder's entry in the configuration. The folder holds config.json, model.safetensors, the tokenizer's
+    files, history.json (loss by epoch) and meta.json. Same texts, settings, seed and threads give the same bytes.
+    Raises InputError when there is no training text.
+    """
+    torch.set_num_threads(threads)
+    settings, max_length = encoder["pretrain"], encoder["max_length"]
+    texts = captions.loc[captions["split"] == "train", "text"].tolist()
+    if not texts:
+        raise InputError("There is no text in the split `train` to pretrain the encoder on. Raise captions.images or captions.split.train.")
+    if settings["width"] % settings["heads"]:
+        raise InputError(
+            f"The encoder's width {settings['width']} is not a multiple of its heads {settings['heads']}. Write for example width: 128, heads: 4."
+        )
+    tokenizer = train_tokenizer(texts, settings["vocabulary"], max_length)
+    tokens, truncated = tokenise(tokenizer, texts, max_length)
+    lengths = [len(one) for one in tokens]
+
+    torch.manual_seed(digest(seed, "pretrain", "weights"))
+    random = torch.Generator().manual_seed(digest(seed, "pretrain", "masks") % 2**63)
+    order = np.random.default_rng(digest(seed, "pretrain", "order"))
+    dropout = settings["dropout"]
+    model = RobertaForMaskedLM(
+        RobertaConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=settings["width"],
+            num_hidden_layers=settings["layers"],
+            num_attention_heads=settings["heads"],
+            intermediate_size=4 * settings["width"],
+            # RoBERTa counts positions from padding id + 1.
+            max_position_embeddings=max_length + tokenizer.pad_token_id + 1,
+            type_vocab_size=1,
+            hidden_dropout_prob=dropout,
+            attention_probs_dropout_prob=dropout,
+            bos_token_id=tokenizer.bos_token_id,
+            pad_token_id=tokenizer.pad_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+        )
+    ).train()
+    epochs = [shuffled_batches(lengths, settings["token_budget"], order) for _ in range(settings["epochs"])]
+    optimiser = make_optimiser(model, settings["learning_rate"], settings["weight_decay"])
+    schedule = make_schedule(optimiser, sum(map(len, epochs)), settings["warmup_share"])
+    history = []
+    for batches in progress(epochs, "pretraining epochs"):
+        total = count = 0
+        for batch in batches:
+            ids, mask = pad([tokens[i] for i in batch], tokenizer.pad_token_id)
+            real = (ids >= len(SPECIAL)) & mask.bool()
+            masked, positions = mask_tokens(ids, real, settings["mask_share"], tokenizer.mask_token_id, len(tokenizer), len(SPECIAL), random)
+            states = model.roberta(input_ids=masked, attention_mask=mask).last_hidden_state
+            # Only the chosen positions meet the vocabulary: that product would be the largest of all.
+            logits = model.lm_head(states.flatten(0, 1)[positions])
+            loss = torch.nn.functional.cross_entropy(logits, ids.view(-1)[positions])
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimiser.step()
+            schedule.step()
+            optimiser.zero_grad(set_to_none=True)
+            total += loss.item() * len(positions)
+            count += len(positions)
+        history.append({"epoch": len(history) + 1, "loss": total / count})
+        print(f"pretraining epoch {len(history)}: loss {total / count:.4f}", flush=True)
+
+    folder = Path(out_folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    model.eval().save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    write_json(folder / "history.json", history)
+    write_json(
+        folder / "meta.json",
+        {
+            "settings": settings,
+            "seed": seed,
+            "texts": len(texts),
+            "share_truncated": float(truncated.mean()),
+            "vocabulary": len(tokenizer),
+            "parameters": sum(parameter.numel() for parameter in model.parameters()),
+            "tokens_a_text": float(np.mean(lengths)),
+            **run_facts(threads),
+        },
+    )
