@@ -1,12 +1,21 @@
 """Operators text by text: right values by hand, and what holds for every text."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muattack.mutate.character import CharacterOperator
 from muattack.mutate.operator import (
-    EMPTY_TEXT, NO_LETTER, NO_WORD, SPACES, Edit, JointOperator, Operator, apply_edits, fold, remove_words,
+    EMPTY_TEXT,
+    NO_LETTER,
+    NO_WORD,
+    SPACES,
+    Edit,
+    JointOperator,
+    Operator,
+    apply_edits,
+    fold,
+    remove_words,
 )  # fmt: skip
 from muattack.mutate.word import WordOperator
 from muattack.words import word_spans
@@ -26,6 +35,8 @@ ZOO = [
     "\t", "\n", "\r\n", "\u00a0", "\u3000", "\u2028", "'", "’", "''", "-", ".", ",", "<b>the</b>", "&amp;", "😀", "👩‍👩‍👧", "日本", "中", "ａ", "ｔｈｅ", "İ", "ı", "ß",
     "ſ", "\u212a", "e\u0301", "é", "a\u0301", "\u0301", "\u200b", "\u00ad", "\x00", "\ufeff", "α", "ϵ", "Α", "Ε", "שלום", "ا",
 ]  # fmt: skip
+# No deadline: other work on the machine must not fail a test.
+few = settings(max_examples=50, deadline=None)
 texts = st.lists(st.sampled_from(ZOO) | st.text(max_size=3), max_size=14).map("".join)
 strange = st.text(st.characters(categories=["L", "N", "M", "P", "S", "Z", "C", "Cs"]), max_size=40)
 
@@ -119,6 +130,7 @@ def test_a_word_replaced_by_itself_is_no_change():
 
 
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)
+@few
 @given(text=texts | strange)
 def test_every_text_keeps_the_contract(operator, text):
     mutation = operator.apply(text)
@@ -140,6 +152,7 @@ def test_every_text_keeps_the_contract(operator, text):
     assert operator.apply(text) == mutation
 
 
+@few
 @given(text=texts)
 def test_removed_words_take_at_most_one_space_and_leave_none_double_or_leading(text):
     mutation = REMOVE.apply(text)
@@ -154,6 +167,7 @@ def test_removed_words_take_at_most_one_space_and_leave_none_double_or_leading(t
 
 
 @pytest.mark.parametrize("operator", [REMOVE, ALPHA, EPSILON, BOTH], ids=lambda operator: operator.name)
+@few
 @given(words=st.lists(st.sampled_from(["a", "The", "red", "cat", "AN", "very", "a's"]), max_size=10))
 def test_a_second_time_changes_nothing(operator, words):
     once = operator.apply(" ".join(words)).text
@@ -168,6 +182,7 @@ def test_fifty_thousand_characters(operator):
         assert apply_edits(text, mutation.edits) == mutation.text
 
 
+@few
 @given(text=texts)
 def test_single_operators_change_one_word_of_the_list_each(text):
     found = dict(REMOVE.individually(text))
@@ -178,6 +193,7 @@ def test_single_operators_change_one_word_of_the_list_each(text):
         assert mutation == WordOperator("one", (word,)).apply(text)
 
 
+@few
 @given(text=texts, seed=st.randoms(use_true_random=False))
 def test_remove_words_is_the_word_operator_by_position(text, seed):
     spans = word_spans(text)

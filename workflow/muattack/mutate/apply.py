@@ -141,7 +141,9 @@ def mutate_file(
     with source, complete_or_absent(target) as temporary:
         for column in columns:
             known(column, [column] if column in source.schema_arrow.names else source.schema_arrow.names, "column", str(captions))
-        with pq.ParquetWriter(temporary, count.schema, compression="zstd") as writer:
+        # The counts are known after the last batch only. Added then, they are found by `read_meta` in a file without a stored
+        # Arrow schema, which would hide them; these columns need none.
+        with pq.ParquetWriter(temporary, count.schema, compression="zstd", store_schema=False) as writer:
             for batch in source.iter_batches(batch_size=BATCH, columns=columns):
                 writer.write_table(count.mutate(batch))
             meta = count.meta()
@@ -213,6 +215,8 @@ def _strings(texts: Sequence[str] | pa.Array | pa.ChunkedArray) -> pa.Array | pa
         except (UnicodeEncodeError, pa.ArrowInvalid, pa.ArrowTypeError) as error:
             row = next((row for row, text in enumerate(texts) if not isinstance(text, str) or not _encodable(text)), None)
             raise InputError(f"text {row}: not a text that can be written as UTF-8 ({error}). Give strings without lone surrogates.") from error
+    if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)):
+        texts = texts.cast(pa.large_string())
     if texts.null_count:
         row = texts.is_null().index(True).as_py()
         raise InputError(f"text {row} is missing. Every record needs a text; write an empty string where there is none.")
