@@ -30,6 +30,8 @@ rule plot_roc:
         mem_mb=memory(1000),
         runtime=10,
     params:
+        detectors=lambda wildcards: FIGURE_DETECTORS[wildcards.figure],
+        mutants=MUTANTS,
         config=block(),
     message:
         "Draw {wildcards.figure}"
