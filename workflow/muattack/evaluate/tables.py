@@ -33,6 +33,10 @@ MIN_MUTANTS = 10
 # Operators shown in it.
 SHOWN = 30
 NONE = "–"
+LONG_COLUMNS = [
+    "domain", "metric", "task", "detector", "value", "low", "high", "published", "published_doubtful", "n_human", "n_machine", "n_images",
+    "n_images_machine", "note",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,8 @@ def write_tables(names: Iterable[str], folder: str | os.PathLike, inputs: Inputs
     """Write {name}.csv and {name}.md of each named table (a key of BUILDERS) into the folder."""
     for name in names:
         frame, text = BUILDERS[name](inputs)
+        if frame.empty:
+            text += "\nThis run has none of the detectors or texts that this table is about.\n"
         write_csv(Path(folder) / f"{name}.csv", frame)
         write_text(Path(folder) / f"{name}.md", text)
 
@@ -149,7 +155,7 @@ def long_table(inputs: Inputs, detectors: Sequence[str]) -> pd.DataFrame:
                     values = {"value": row[value], "low": row[low], "high": row[high], "published": known}
                     names = {"domain": domain, "metric": measure, "task": task, "detector": detector}
                     rows.append(names | values | {"published_doubtful": known is not None and is_doubtful(measure, task)} | counts)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=LONG_COLUMNS)
 
 
 def printed(row: pd.Series) -> str:

@@ -10,6 +10,8 @@ from muattack.evaluate.labels import detector_label, reported_tasks, task_mathte
 from muattack.figures.style import FILLS, placeholder, styled
 from muattack.results import FIGURE_DETECTORS
 
+FLOOR = "every text called human"
+
 
 @styled
 def draw_accuracy(metrics: pd.DataFrame, config: Mapping) -> Figure:
@@ -30,7 +32,7 @@ def draw_accuracy(metrics: pd.DataFrame, config: Mapping) -> Figure:
     at = np.arange(len(tasks))
     for number, detector in enumerate(detectors):
         rows = here[here.detector == detector].set_index("task").loc[tasks]
-        color, hatch = FILLS[number]
+        color, hatch = FILLS[FIGURE_DETECTORS["fig3b"].index(detector)]
         place = at - 0.4 + width * (number + 0.5)
         axes.bar(
             place,
@@ -47,13 +49,21 @@ def draw_accuracy(metrics: pd.DataFrame, config: Mapping) -> Figure:
     counts = here[here.detector == detectors[0]].set_index("task").loc[tasks]
     texts = counts.n_human + counts.n_machine
     floor = np.where(counts.n_machine > 0, counts.n_human / texts.where(texts > 0), np.nan)
-    axes.hlines(floor, at - 0.45, at + 0.45, colors="black", linestyles=(0, (1, 1)), linewidth=1.4, label="every text called human", zorder=5)
+    axes.hlines(floor, at - 0.45, at + 0.45, colors="black", linestyles=(0, (1, 1)), linewidth=1.4, label=FLOOR, zorder=5)
     for place, n in zip(at, counts.n_machine, strict=True):
         if not n:
             axes.text(place, 0.02, "no text", ha="center", va="bottom", fontsize=8)
     axes.set_xticks(at, [f"{task_mathtext(task)}\nn = {n:,}" for task, n in zip(tasks, counts.n_machine, strict=True)])
     axes.grid(axis="x", visible=False)
-    axes.set(ylim=(0, 1), ylabel="Accuracy", xlabel="n: machine texts of the task" + f" (against {counts.n_human.max():,} human texts)")
-    figure.suptitle(title, x=0.01, ha="left", fontsize=9.5)
-    figure.legend(loc="outside upper center", ncols=len(detectors) + 1)
+    axes.set(
+        xlim=(-0.6, len(tasks) - 0.4),
+        ylim=(0, 1),
+        ylabel="Accuracy",
+        xlabel="n: machine texts of the task" + f" (against {counts.n_human.max():,} human texts)",
+    )
+    axes.set_title(title)
+    handles, texts = axes.get_legend_handles_labels()
+    # Bars first, in their order; the line last.
+    order = sorted(range(len(texts)), key=lambda one: texts[one] == FLOOR)
+    figure.legend([handles[one] for one in order], [texts[one] for one in order], loc="outside lower center", ncols=len(texts))
     return figure

@@ -18,7 +18,7 @@ def draw_differences(differences: pd.DataFrame, config: Mapping, a: str = "rr", 
     """
     here = differences[(differences.detector_a == a) & (differences.detector_b == b)]
     names = {"rr": "RR", "finetune": "Finetune"}
-    title = f"{names.get(a, a)} − {names.get(b, b)}, paired, with {100 * config['evaluate']['confidence']:g} % intervals"
+    title = f"{names.get(a, a)} − {names.get(b, b)}, paired, with {100 * config['evaluate']['confidence']:g} % intervals: right of 0, {names.get(a, a)} is better"
     if here.empty:
         return placeholder(title, f"This run lacks one of the detectors {a} and {b}.")
     reported = reported_tasks(config)

@@ -85,7 +85,7 @@ def draw_roc(
     points = curves(captions, {detector: scores[detector] for detector in detectors}, mutants, config, domain)
     rows = {detector: here[here.detector == detector].set_index("task") for detector in detectors}
     tasks = [task for task in reported_tasks(config) if task in rows[detectors[0]].index]
-    figure = Figure(figsize=(3.4 * len(detectors) + 3.0, 3.55))
+    figure = Figure(figsize=(6.1, 3.55) if len(detectors) == 1 else (3.25 * len(detectors) + 3.1, 3.55))
     panels = figure.subplots(1, len(detectors), sharey=True, squeeze=False)[0]
     for axes, detector in zip(panels, detectors, strict=True):
         draw_curves(axes, points[detector], rows[detector], tasks, labels[detector] if len(detectors) > 1 else title)
@@ -97,11 +97,11 @@ def draw_roc(
         drawn = all(task in points[detector] for detector in detectors)
         handles.append(handle(look, 0.7 if n < SMALL else None) if drawn else blank())
         texts.append(f"{task_mathtext(task)}\n{_areas(rows, detectors, labels, task, n) if drawn else 'no text: not defined'}")
-    confidence = f"{100 * config['evaluate']['confidence']:g} %"
+    about = f"AUC [{100 * config['evaluate']['confidence']:g} % interval]" if len(detectors) == 1 else "AUC"
     panels[-1].legend(
         handles,
         texts,
-        title=f"AUC [{confidence} interval], n machine texts",
+        title=f"{about}, n machine texts",
         loc="center left",
         bbox_to_anchor=(1.02, 0.5),
         alignment="left",

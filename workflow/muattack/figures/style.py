@@ -46,7 +46,7 @@ RC = {
 }
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 # Dark to light for detectors side by side, with hatches for prints.
-FILLS = (("0.25", ""), ("0.55", "////"), ("0.85", "...."), ("1.0", "xxxx"), ("0.7", "\\\\\\\\"))
+FILLS = (("0.25", ""), ("0.55", "////"), ("0.85", "...."))
 
 
 class Look(NamedTuple):
@@ -78,7 +78,7 @@ def looks(tasks: Sequence[str]) -> dict[str, Look]:
     seen = {True: 0, False: 0}
     for number, task in enumerate(mutated):
         word_level = not task.startswith(("mc", "char"))
-        color = colors(0.05 + 0.8 * number / max(len(mutated) - 1, 1))
+        color = colors(0.05 + 0.75 * number / max(len(mutated) - 1, 1))
         marker = MARKERS[seen[word_level] % len(MARKERS)]
         seen[word_level] += 1
         found[task] = Look(color, "-" if word_level else (0, (4, 1.6)), marker, word_level, 1.4)

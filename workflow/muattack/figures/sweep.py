@@ -49,8 +49,15 @@ def draw_sweep(metrics: pd.DataFrame, config: Mapping) -> Figure:
         texts.append(f"{task_mathtext(task)}, n = {n:,}" if n else f"{task_mathtext(task)}: no text")
     handles.append(Patch(color="0.93"))
     texts.append(f"m suggested by the paper\n({SUGGESTED_M[0]} to {SUGGESTED_M[1]})")
+    where = f", {DOMAINS[domains[0]].lower()}" if len(domains) > 1 else ""
     confidence = f"{100 * config['evaluate']['confidence']:g} %"
     panels[-1].legend(
-        handles, texts, title=f"bands: {confidence} intervals", loc="center left", bbox_to_anchor=(1.02, 0.5), alignment="left", labelspacing=0.7
+        handles,
+        texts,
+        title=f"Bands: {confidence} intervals\nn: machine texts{where}",
+        loc="center left",
+        bbox_to_anchor=(1.02, 0.5),
+        alignment="left",
+        labelspacing=0.7,
     )
     return figure
