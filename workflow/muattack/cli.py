@@ -59,7 +59,9 @@ def parser() -> argparse.ArgumentParser:
     mutate.set_defaults(run=mutate_lines)
 
     score = commands.add_parser("score", help="score texts with a trained detector", description="Write JSON lines: id, score = P(machine).")
-    score.add_argument("detector", metavar="DETECTOR", help="a detector's folder, such as results/demo/detectors/finetune")
+    score.add_argument(
+        "detector", metavar="DETECTOR", help="a detector's folder, such as results/demo/detectors/finetune, or a Python callable module:function"
+    )
     _add_input(score)
     score.add_argument("--batch", type=_positive, default=256, metavar="N", help="texts scored together (default: 256)")
     score.set_defaults(run=score_lines)
@@ -121,8 +123,9 @@ def score_lines(options: argparse.Namespace) -> None:
     """Read texts, write P(machine) as JSON lines, one batch at a time."""
     from muattack.job import go_offline
 
-    if not Path(options.detector).is_dir():
-        raise InputError(f"{options.detector} is no folder. Give a trained detector's folder, such as results/demo/detectors/finetune.")
+    # Said here already, because what opens detectors takes seconds to import.
+    if ":" not in options.detector and not Path(options.detector).is_dir():
+        raise InputError(f"There is no detector at {options.detector}. Give a trained detector's folder, such as results/demo/detectors/finetune.")
     go_offline()
     with records(options.file, options.format) as texts:
         from muattack.detect.detector import load_detector
