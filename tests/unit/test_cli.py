@@ -185,7 +185,7 @@ def test_outside_the_repository_the_sets_must_be_given(run, tmp_path, monkeypatc
     assert run("mutate", "own", "--config", tmp_path / "own.yaml", stdin=b"the end")[0] == 0
 
 
-def test_score_writes_the_last_column_in_batches(run, monkeypatch):
+def test_score_writes_the_last_column_in_batches(run, monkeypatch, tmp_path):
     sizes = []
 
     class Fake:
@@ -197,18 +197,10 @@ def test_score_writes_the_last_column_in_batches(run, monkeypatch):
     module = types.ModuleType("muattack.detect.detector")
     module.load_detector = lambda folder: Fake()
     monkeypatch.setitem(sys.modules, "muattack.detect.detector", module)
-    status, out, error = run("score", "folder", "--batch", "2", stdin=b"a\nabc\n\n")
+    status, out, error = run("score", tmp_path, "--batch", "2", stdin=b"a\nabc\n\n")
     assert (status, error) == (0, "")
     assert out == b'{"id": "1", "score": 0.1}\n{"id": "2", "score": 0.3}\n{"id": "3", "score": 0.0}\n'
     assert sizes == [2, 1]
-
-
-@pytest.mark.slow
-def test_score_takes_a_python_callable(tmp_path):
-    (tmp_path / "lengths.py").write_text("def machine(texts):\n    return [len(text) / 10 for text in texts]\n")
-    environment = {**ENVIRONMENT, "PYTHONPATH": os.pathsep.join([ENVIRONMENT["PYTHONPATH"], str(tmp_path)])}
-    run = subprocess.run([*COMMAND, "score", "lengths:machine"], input=b"abc\n", env=environment, capture_output=True, check=True)
-    assert run.stdout == b'{"id": "1", "score": 0.3}\n'
 
 
 def test_a_line_is_answered_before_the_next_one_comes():
