@@ -242,6 +242,24 @@ def test_human_texts_are_mutated_on_request_and_the_threshold_stays_clean(run, t
     assert mutated.auc < 0.05
 
 
+def test_individual_mutants_each_count(run, tmp_path):
+    captions = run["captions"]
+    ids = captions.id[(captions.source == "machine") & (captions.split == "test")].iloc[:4].to_list()
+    frame = pd.DataFrame({"id": ids * 2, "operator": ["w:a"] * 4 + ["w:the"] * 4, "changed": True}).assign(text="x", mutated="y")
+    scored = frame[["id", "operator"]].assign(task="mwr", score=np.arange(8) / 8, truncated=False)
+    write_records(tmp_path / "mwr.parquet", frame, {})
+    scores = rewrite(run["scores"]["rr"], tmp_path / "rr.parquet", lambda old: pd.concat([scored, old[old.task == "clean"]]))
+    mutate = {**MUTATE, "apply": "individually"}
+    texts = collect_texts(captions, {"mwr": tmp_path / "mwr.parquet"}, mutate)["mwr"]
+    assert (texts.source == "machine").sum() == 8
+    metrics, _ = compute_metrics(captions, {"rr": scores}, {"mwr": tmp_path / "mwr.parquet"}, SETTINGS, mutate, 1)
+    clean = read_records(scores).query("task == 'clean'").set_index("id").score
+    human = clean[captions.id[(captions.source == "human") & (captions.split == "test")]].to_numpy()
+    row = metrics.query("task == 'mwr' and domain == 'in'").iloc[0]
+    assert row.n_machine == 8
+    assert row.auc == pytest.approx(auc_value(human, np.arange(8) / 8), abs=1e-12)
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_score_that_is_no_number_names_detector_and_row(run, tmp_path, value):
     def spoil(frame):

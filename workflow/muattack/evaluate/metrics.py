@@ -33,8 +33,6 @@ DIFFERENCE_COLUMNS = [
 ]  # fmt: skip
 # Texts that a resample gathers at a time: small enough for the processor's cache.
 BLOCK = 48
-# Numbers of words at which a new bucket of lengths begins; image captions have about ten words.
-LENGTHS = (9, 11, 13)
 
 
 @dataclass(frozen=True)
@@ -298,11 +296,11 @@ class Evaluation:
         self.rows.append(row)
 
     def add_lengths(self, detector: str, scores: pd.Series) -> None:
-        """Measure a detector on clean texts of like length, human and machine, in every bucket of `settings.lengths` (by default LENGTHS)."""
+        """Measure a detector on clean texts of like length, human and machine, in every bucket of `settings.lengths`."""
         texts, positions = self.texts[CLEAN], self.positions[CLEAN]
         values = look_up(scores, texts, detector)
         is_human = texts.source == "human"
-        for bucket, (low, high) in length_buckets(self.settings.get("lengths", LENGTHS)).items():
+        for bucket, (low, high) in length_buckets(self.settings["lengths"]).items():
             inside = (texts.words >= low) & (texts.words < high)
             rows = inside & is_human
             human = HumanSide(values[rows], positions[rows], values[is_human], positions[is_human], self.resamples, self.settings)

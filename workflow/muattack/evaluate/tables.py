@@ -22,15 +22,13 @@ from muattack.evaluate.labels import (
     reported_tasks,
     task_label,
 )
-from muattack.evaluate.metrics import LENGTHS, compute_lengths, length_buckets
+from muattack.evaluate.metrics import compute_lengths, length_buckets
 from muattack.evaluate.operators import count_operators, count_sets
 from muattack.evaluate.published import DOUBT, MISSING_ARTICLES, OPERATORS, SUGGESTED_M, is_doubtful, published
 from muattack.records import read_meta, write_text
 from muattack.results import sweep_detectors
 
-# Operators with fewer mutants stay out of the ranking for people.
-MIN_MUTANTS = 10
-# Operators shown in it.
+# Operators shown in the ranking for people.
 SHOWN = 30
 NONE = "–"
 LONG_COLUMNS = [
@@ -333,7 +331,7 @@ def articles(inputs: Inputs) -> tuple[pd.DataFrame, str]:
 def operators(inputs: Inputs) -> tuple[pd.DataFrame, str]:
     """Build the operator table: each operator alone, its mutants and the share that fools each detector, worst first."""
     config, names = inputs.config, list(inputs.scores)
-    least = config["evaluate"].get("min_mutants", MIN_MUTANTS)
+    least = config["evaluate"]["min_mutants"]
     frame = count_operators(inputs.captions, inputs.operators, inputs.scores, config["evaluate"])
     shown = main_detectors(names)
     labels = [detector_label(name, config["detectors"]) for name in shown]
@@ -389,7 +387,7 @@ def lengths(inputs: Inputs) -> tuple[pd.DataFrame, str]:
     config = inputs.config
     frame = compute_lengths(inputs.captions, inputs.scores, config["evaluate"], config["seed"])
     shown = main_detectors(list(inputs.scores))
-    buckets = list(length_buckets(config["evaluate"].get("lengths", LENGTHS)))
+    buckets = list(length_buckets(config["evaluate"]["lengths"]))
     parts = []
     for domain, part in frame.groupby("domain", sort=False):
         table = part.set_index(["detector", "words"])
