@@ -113,6 +113,10 @@ def test_what_counts_as_the_same_word(words, text, mutated):
     assert WordOperator("w", words).apply(text).text == mutated
 
 
+def test_canonical_equivalents_are_one_word_also_where_case_counts():
+    assert WordOperator("w", ("café",), case_sensitive=True).apply("cafe\u0301 Cafe\u0301 café").text == "Cafe\u0301"
+
+
 def test_letters_of_decomposed_words_are_replaced_under_their_marks():
     assert CharacterOperator("c", ("café",), {"e": "ϵ"}).apply("cafe\u0301 café").text == "cafϵ\u0301 café"
 

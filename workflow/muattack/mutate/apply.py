@@ -42,7 +42,9 @@ _ASCII_KINDS = np.zeros(256, np.uint8)
 _KINDS: np.ndarray | None = None
 
 
-def mutate_texts(texts: Sequence[str] | pa.Array | pa.ChunkedArray, sets: Sequence[OperatorSet], seed: int = 0, ids: Sequence[str] | None = None):
+def mutate_texts(
+    texts: Sequence[str] | pa.Array | pa.ChunkedArray, sets: Sequence[OperatorSet], seed: int = 0, ids: Sequence[str] | None = None
+) -> pa.Table:
     """Apply the sets together to every text.
 
     Returns a pyarrow Table of mutated (string), changed (bool) and edits (list of start, end, replacement on the
