@@ -37,7 +37,7 @@ OWN = {
 NAMES = [*MUTATE["sets"], *MUTATE["tasks"]]
 texts = st.lists(st.sampled_from([*ZOO, "white", "together", "café", "don’t", "kind", "in", " "]) | st.text(max_size=2), max_size=10).map("".join)
 many = st.lists(texts, max_size=8)
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=40, deadline=None)
 
 
 def rows(table: pa.Table) -> list[tuple]:
