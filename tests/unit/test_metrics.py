@@ -80,7 +80,7 @@ def test_every_resample_equals_sklearn_with_weights(seed):
     human, machine = rng.integers(0, 15, n_human) / 14, rng.integers(3, 18, n_machine) / 17
     at_human, at_machine = rng.integers(0, images, n_human), rng.integers(0, images, n_machine)
     drawn = resample_images([f"{i:02d}" for i in range(images)], 15, seed)
-    side = HumanSide(human, at_human, human, at_human, drawn, SETTINGS)
+    side = HumanSide(human, at_human, drawn, SETTINGS)
     estimate, values = side.against(machine, at_machine)
     label, score = np.repeat([0, 1], [n_human, n_machine]), np.concatenate([human, machine])
     assert estimate["auc"] == pytest.approx(roc_auc_score(label, score), abs=1e-12)

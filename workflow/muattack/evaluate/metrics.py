@@ -160,28 +160,36 @@ def look_up(scores: pd.Series, texts: Texts, detector: str) -> np.ndarray:
 
 
 class HumanSide:
-    """A detector's human scores of one task, ready to be compared with any machine texts in every resample."""
+    """A detector's human scores of one task, ready to be compared with any machine texts in every resample.
 
-    def __init__(
-        self, scores: np.ndarray, positions: np.ndarray, clean: np.ndarray, clean_positions: np.ndarray, resamples: Resamples, settings: Mapping
-    ):
+    The threshold of the true positive rate belongs to clean human texts: those of `clean`, or these where it is None. The
+    rate reached is that of these texts.
+    """
+
+    def __init__(self, scores: np.ndarray, positions: np.ndarray, resamples: Resamples, settings: Mapping, clean: "HumanSide | None" = None):
         self.resamples, self.threshold = resamples, settings["threshold"]
-        self.scores, self.below = _cumulate(scores, positions, resamples)
-        self.n, self.images = len(scores), np.unique(positions)
+        order = np.argsort(scores, kind="stable")
+        self.scores, self.n, self.images = scores[order], len(scores), np.unique(positions)
+        # For each rank and resample, how many of the drawn texts rank below it.
+        self.below = np.zeros((len(scores) + 1, resamples.counts.shape[1]))
+        np.cumsum(resamples.counts[positions[order]], axis=0, out=self.below[1:])
         self.right = resamples.totals(positions, scores < self.threshold)
         self.right_now = int((scores < self.threshold).sum())
-        self.cut = self.reached = np.nan
-        self.cuts = np.full(resamples.counts.shape[1], np.nan)
-        if len(clean):
-            # The threshold belongs to clean human texts; the rate it reaches is that of the human texts compared here.
-            self.cut = threshold_at_fpr(clean, settings["fpr"])
-            self.reached = float((scores > self.cut).mean()) if len(scores) else np.nan
-            ordered, below = (self.scores, self.below) if clean is scores else _cumulate(clean, clean_positions, resamples)
-            # Resampled weights are whole numbers, so the k-th lowest score is the first whose cumulated count reaches k.
-            total = below[-1].astype(np.int64)
-            needed = total - allowed_alarms(total, settings["fpr"])
-            first = (below < needed).sum(axis=0)
-            self.cuts = np.where(total > 0, ordered[np.maximum(first - 1, 0)], np.nan)
+        if clean is not None:
+            self.cut, self.cuts = clean.cut, clean.cuts
+        else:
+            self.cut = threshold_at_fpr(scores, settings["fpr"]) if self.n else np.nan
+            self.cuts = self._resampled_cuts(settings["fpr"])
+        self.reached = float((scores > self.cut).mean()) if self.n else np.nan
+
+    def _resampled_cuts(self, fpr: float) -> np.ndarray:
+        """Return the threshold of every resample; NaN where it drew no human text."""
+        if not self.n:
+            return np.full(self.below.shape[1], np.nan)
+        # Weights are whole numbers, so the k-th lowest drawn score is the first whose cumulated count reaches k.
+        total = self.below[-1].astype(np.int64)
+        first = (self.below < total - allowed_alarms(total, fpr)).sum(axis=0)
+        return np.where(total > 0, self.scores[np.maximum(first - 1, 0)], np.nan)
 
     def against(self, machine: np.ndarray, positions: np.ndarray) -> tuple[dict[str, float], dict[str, np.ndarray]]:
         """Return the three measures against machine texts, and their values in every resample (NaN where a class is empty)."""
@@ -208,14 +216,6 @@ class HumanSide:
             "tpr": float((machine > self.cut).mean()),
         }
         return estimate, values
-
-
-def _cumulate(scores: np.ndarray, positions: np.ndarray, resamples: Resamples) -> tuple[np.ndarray, np.ndarray]:
-    """Return the scores in order and, for each rank and resample, how many drawn texts rank below it."""
-    order = np.argsort(scores, kind="stable")
-    below = np.zeros((len(scores) + 1, resamples.counts.shape[1]))
-    np.cumsum(resamples.counts[positions[order]], axis=0, out=below[1:])
-    return scores[order], below
 
 
 def _note(n_human: int, n_machine: int, images_human: int, images_machine: int) -> str:
@@ -256,14 +256,13 @@ class Evaluation:
         clean = self.texts[CLEAN]
         clean_scores = look_up(scores, clean, detector)
         is_human = clean.source == "human"
-        clean_human, clean_positions = clean_scores[is_human], self.positions[CLEAN][is_human]
-        untouched = HumanSide(clean_human, clean_positions, clean_human, clean_positions, self.resamples, self.settings)
+        untouched = HumanSide(clean_scores[is_human], self.positions[CLEAN][is_human], self.resamples, self.settings)
         for task, texts in self.texts.items():
             values = look_up(scores, texts, detector)
             positions, human_rows = self.positions[task], texts.source == "human"
             human = untouched
             if (texts.source_task[human_rows] != "clean").any() or human_rows.sum() != untouched.n:
-                human = HumanSide(values[human_rows], positions[human_rows], clean_human, clean_positions, self.resamples, self.settings)
+                human = HumanSide(values[human_rows], positions[human_rows], self.resamples, self.settings, untouched)
             for domain in self.domains:
                 rows = texts.source == DOMAINS[domain]
                 self._add_cell(detector, domain, task, human, values[rows], positions[rows])
@@ -300,10 +299,11 @@ class Evaluation:
         texts, positions = self.texts[CLEAN], self.positions[CLEAN]
         values = look_up(scores, texts, detector)
         is_human = texts.source == "human"
+        clean = HumanSide(values[is_human], positions[is_human], self.resamples, self.settings)
         for bucket, (low, high) in length_buckets(self.settings["lengths"]).items():
             inside = (texts.words >= low) & (texts.words < high)
             rows = inside & is_human
-            human = HumanSide(values[rows], positions[rows], values[is_human], positions[is_human], self.resamples, self.settings)
+            human = HumanSide(values[rows], positions[rows], self.resamples, self.settings, clean)
             for domain in self.domains:
                 rows = inside & (texts.source == DOMAINS[domain])
                 self._add_cell(detector, domain, bucket, human, values[rows], positions[rows])
