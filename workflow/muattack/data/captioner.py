@@ -1,7 +1,7 @@
 """Neural captioners: from a scene's features to words, trained in the run on other scenes' human captions.
 
 Two architectures behind one interface. `gru`: the features' embeddings are summed to one vector, which starts a
-recurrent decoder and is added to every word it reads (show-and-tell). `transformer`: every feature is a token of its
+recurrent decoder and is added to every word it reads and to what it says (show-and-tell). `transformer`: every feature is a token of its
 own that a causal decoder attends to. Texts are lower-cased words without punctuation, as captioners are trained.
 """
 
@@ -26,7 +26,7 @@ from muattack.words import word_spans
 PAD, START, END, UNKNOWN = range(4)
 SPECIAL = ("<pad>", "<start>", "<end>", "<unknown>")
 # A word that fewer training captions use stays unknown and is never emitted.
-RARE = 4
+RARE = 6
 # Longest caption in words; longer ones are cut for training.
 LONGEST = 20
 # Share of a scene's features that are hidden in a training step: a captioner does not see everything.
@@ -69,13 +69,13 @@ class GRUCaptioner(nn.Module):
         state = self.start(scenes)
         read = self.dropout(self.words(words)) + state["context"][:, None]
         hidden, _ = self.decoder(read, state["hidden"][None])
-        return self.output(self.dropout(hidden))
+        return self.output(self.dropout(hidden + state["context"][:, None]))
 
     def step(self, state: State, word: torch.Tensor) -> tuple[torch.Tensor, State]:
         """Return logits (n, words) after one more word (n,), and the next state."""
         read = self.words(word) + state["context"]
         hidden, last = self.decoder(read[:, None], state["hidden"][None].contiguous())
-        return self.output(hidden[:, 0]), {"context": state["context"], "hidden": last[0]}
+        return self.output(hidden[:, 0] + state["context"]), {"context": state["context"], "hidden": last[0]}
 
 
 class Block(nn.Module):
@@ -91,7 +91,6 @@ class Block(nn.Module):
         self.answer = nn.Linear(width, 2 * width)
         self.scene_out = nn.Linear(width, width)
         self.feed = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width))
-        self.dropout = nn.Dropout(0.1)
 
     def split(self, values: torch.Tensor) -> torch.Tensor:
         """Reshape (n, length, width) to (n, heads, length, width / heads)."""
@@ -112,10 +111,10 @@ class Block(nn.Module):
         if past is not None:
             key, value = torch.cat((past[0], key), 2), torch.cat((past[1], value), 2)
         seen = functional.scaled_dot_product_attention(query, key, value, is_causal=past is None)
-        read = read + self.dropout(self.own_out(seen.transpose(1, 2).flatten(2)))
+        read = read + self.own_out(seen.transpose(1, 2).flatten(2))
         seen = functional.scaled_dot_product_attention(self.split(self.ask(self.norms[1](read))), *scene, attn_mask=mask)
-        read = read + self.dropout(self.scene_out(seen.transpose(1, 2).flatten(2)))
-        return read + self.dropout(self.feed(self.norms[2](read))), (key, value)
+        read = read + self.scene_out(seen.transpose(1, 2).flatten(2))
+        return read + self.feed(self.norms[2](read)), (key, value)
 
 
 class TransformerCaptioner(nn.Module):
@@ -154,7 +153,7 @@ class TransformerCaptioner(nn.Module):
             past = (state[f"keys{number}"], state[f"values{number}"]) if before else None
             scene = (state[f"scene_keys{number}"], state[f"scene_values{number}"])
             read, (after[f"keys{number}"], after[f"values{number}"]) = block(read, scene, state["mask"], past)
-        return self.output(self.norm(read)), after
+        return self.output(self.dropout(self.norm(read))), after
 
     def forward(self, scenes: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
         """Return logits (n, length, words) of the word after each of `words` (n, length)."""
@@ -169,18 +168,24 @@ class TransformerCaptioner(nn.Module):
 ARCHITECTURES = {"gru": GRUCaptioner, "transformer": TransformerCaptioner}
 
 
-def log_probabilities(logits: torch.Tensor) -> torch.Tensor:
-    """Return log-probabilities over what may be emitted: words and the end."""
+def emittable(logits: torch.Tensor) -> torch.Tensor:
+    """Return the logits with -inf for what is never emitted: all but words and the end."""
     logits = logits.clone()
     logits[..., [PAD, START, UNKNOWN]] = -math.inf
-    return logits.log_softmax(-1)
+    return logits
 
 
-def beam_search(model, scenes: torch.Tensor, size: int, longest: int = LONGEST) -> tuple[torch.Tensor, torch.Tensor]:
+def log_probabilities(logits: torch.Tensor) -> torch.Tensor:
+    """Return log-probabilities over what may be emitted."""
+    return emittable(logits).log_softmax(-1)
+
+
+def beam_search(model, scenes: torch.Tensor, size: int, length_penalty: float = 0.0, longest: int = LONGEST) -> tuple[torch.Tensor, torch.Tensor]:
     """Decode scenes (n, features) with a beam of `size`; return the whole beam, best first.
 
-    Returns words (n, size, length), END and PAD after a caption, and log-probabilities (n, size), END included. A caption
-    of `longest` words is closed there. Where fewer than `size` captions exist the rest have -inf.
+    Captions compete by log-probability / length ** length_penalty, the end counted in both. Returns words (n, size,
+    length), END and PAD after a caption, and log-probabilities (n, size). A caption of `longest` words is closed there.
+    Where fewer than `size` captions exist the rest have -inf.
     """
     count = len(scenes)
     state = {name: values.repeat_interleave(size, 0) for name, values in model.start(scenes).items()}
@@ -188,6 +193,7 @@ def beam_search(model, scenes: torch.Tensor, size: int, longest: int = LONGEST) 
     # All beams start alike: only the first may grow at first.
     scores[:, 0] = 0.0
     words = torch.full((count * size, 1), START)
+    lengths = torch.zeros(count * size)
     offset = torch.arange(count)[:, None] * size
     for length in range(longest + 1):
         logits, state = model.step(state, words[:, -1])
@@ -202,46 +208,61 @@ def beam_search(model, scenes: torch.Tensor, size: int, longest: int = LONGEST) 
         done = (words[:, -1] == END) | (words[:, -1] == PAD)
         step[done] = -math.inf
         step[done, PAD] = 0.0
-        candidates = (scores.reshape(-1, 1) + step).reshape(count, size * vocabulary)
-        kept = min(size, candidates.shape[1])
-        scores, chosen = candidates.topk(kept, 1)
+        lengths = lengths + ~done
+        candidates = scores.reshape(-1, 1) + step
+        ranks = (candidates / (lengths**length_penalty)[:, None]).reshape(count, size * vocabulary)
+        chosen = ranks.topk(min(size, ranks.shape[1]), 1).indices
+        scores = candidates.reshape(count, -1).gather(1, chosen)
         rows = (offset + chosen // vocabulary).reshape(-1)
         words = torch.cat((words[rows], (chosen % vocabulary).reshape(-1, 1)), 1)
+        lengths = lengths[rows]
         state = {name: values[rows] for name, values in state.items()}
         if ((words[:, -1] == END) | (words[:, -1] == PAD) | (scores.reshape(-1) == -math.inf)).all():
             break
     return words[:, 1:].reshape(count, size, -1), scores
 
 
-def nucleus(probabilities: torch.Tensor, top_p: float) -> torch.Tensor:
-    """Keep the most probable words that together reach `top_p`, set the others to 0 and scale to 1 (n, words)."""
-    ordered, order = probabilities.sort(dim=-1, descending=True, stable=True)
+def nucleus(probabilities: torch.Tensor, top_p: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the most probable words that together reach `top_p`, most probable first, and their shares of 1.
+
+    Both are (n, k), k at most the number of words; places past a row's nucleus have a share of 0.
+    """
+    # Sorting all words is slow and hardly ever needed: the most probable ones nearly always reach top_p.
+    ordered, order = probabilities.topk(min(64, probabilities.shape[-1]), -1)
+    if top_p >= 1 or (ordered.sum(-1) < top_p).any():
+        ordered, order = probabilities.sort(dim=-1, descending=True, stable=True)
     before = ordered.cumsum(-1) - ordered
-    ordered = ordered.masked_fill(before >= top_p, 0.0)
-    kept = torch.zeros_like(probabilities).scatter(-1, order, ordered)
-    return kept / kept.sum(-1, keepdim=True)
+    kept = ordered.masked_fill(before >= top_p, 0.0)
+    return order, kept / kept.sum(-1, keepdim=True)
 
 
 def sample(model, scenes: torch.Tensor, draws: np.ndarray, top_p: float, temperature: float) -> torch.Tensor:
     """Sample a caption for every row of scenes (n, features) by nucleus sampling.
 
     `draws` (n, longest) holds the numbers in [0, 1) that pick the words, so that a scene's caption does not depend on
-    what else is in the batch. Returns words (n, length), END and PAD after a caption.
+    what else is in the batch. Returns words (n, longest), END and PAD after a caption.
     """
     state = model.start(scenes)
     picks = torch.from_numpy(draws)
-    words = torch.full((len(scenes), 1), START)
+    said = torch.full((len(scenes), draws.shape[1]), PAD)
+    # The rows still decoded; finished ones leave once they are half of them.
+    rows = torch.arange(len(scenes))
+    word = torch.full((len(scenes),), START)
     for position in range(draws.shape[1]):
-        logits, state = model.step(state, words[:, -1])
-        kept = nucleus((log_probabilities(logits) / temperature).softmax(-1).double(), top_p)
-        cumulative = kept.cumsum(-1)
+        logits, state = model.step(state, word)
+        order, shares = nucleus((emittable(logits) / temperature).softmax(-1), top_p)
         # The pick is scaled to the last sum, so that rounding can never lead past the last word with a share.
-        word = torch.searchsorted(cumulative, (picks[:, position] * cumulative[:, -1])[:, None], right=True)[:, 0].clamp(max=kept.shape[1] - 1)
-        done = (words[:, -1] == END) | (words[:, -1] == PAD)
-        words = torch.cat((words, torch.where(done, PAD, word)[:, None]), 1)
-        if ((words[:, -1] == END) | (words[:, -1] == PAD)).all():
+        cumulative = shares.double().cumsum(-1)
+        place = torch.searchsorted(cumulative, (picks[rows, position] * cumulative[:, -1])[:, None], right=True).clamp(max=shares.shape[1] - 1)
+        closed = (word == END) | (word == PAD)
+        word = torch.where(closed, PAD, order.gather(1, place)[:, 0])
+        said[rows, position] = word
+        going = (word != END) & (word != PAD)
+        if not going.any():
             break
-    return words[:, 1:]
+        if going.sum() * 2 <= len(rows):
+            rows, word, state = rows[going], word[going], {name: values[going] for name, values in state.items()}
+    return said
 
 
 class Captioner:
@@ -278,7 +299,7 @@ class Captioner:
         for start in progress(starts, f"captions by {self.settings['architecture']}"):
             rows = self.rows(scenes[start : start + batch])
             if self.settings["decoding"] == "beam":
-                words, scores = beam_search(self.network, rows, count)
+                words, scores = beam_search(self.network, rows, count, self.settings["length_penalty"])
                 found += [
                     [self.text(row) for row, score in zip(beam, logs, strict=True) if score > -math.inf]
                     for beam, logs in zip(words.tolist(), scores.tolist(), strict=True)
@@ -302,11 +323,11 @@ class Captioner:
             if not short:
                 break
             draws = np.concatenate(
-                [np.random.default_rng(digest(seed, "sample", ids[place], number)).random((2 * count, LONGEST)) for place in short]
+                [np.random.default_rng(digest(seed, "sample", ids[place], number)).random(((count + 2), LONGEST)) for place in short]
             )  # fmt: skip
-            words = sample(self.network, rows[short].repeat_interleave(2 * count, 0), draws, top_p, temperature).tolist()
+            words = sample(self.network, rows[short].repeat_interleave((count + 2), 0), draws, top_p, temperature).tolist()
             for index, place in enumerate(short):
-                for row in words[index * 2 * count : (index + 1) * 2 * count]:
+                for row in words[index * (count + 2) : (index + 1) * (count + 2)]:
                     text = self.text(row)
                     if text and text not in found[place] and len(found[place]) < count:
                         found[place].append(text)

@@ -274,10 +274,10 @@ class Annotator:
         else:
             said = head if self.plural else third_person(head)
         manner = self.scene["manner"]
-        if not manner or not self.maybe(0.65 if self.scene["striking"] else 0.2):
+        if not manner or not self.maybe(0.75 if self.scene["striking"] else 0.1):
             return f"{said} {rest}".strip()
         manner = manner.replace("-", " ")
-        where = weighted(self.rng, ["before", "after", "end"], [30 if manner.endswith("ly") and form != "be" else 0, 40, 30])
+        where = weighted(self.rng, ["before", "after", "end"], [18 if manner.endswith("ly") and form != "be" else 0, 55, 27])
         if where == "before":
             return f"{manner} {said} {rest}".strip()
         if where == "after" and (not rest or rest.split()[0] in _PREPOSITIONS):

@@ -203,7 +203,7 @@ def draw_scene(seed: int, part: str, number: int) -> dict:
     manners = actions()[event.action].manners
     # Nobody alone does anything together.
     manners = [manner for manner in manners if manner not in (("together", "closely", "alike") if count == 1 else ("alone",))]
-    manner = common(rng, manners) if manners and rng.random() < 0.45 else None
+    manner = common(rng, manners) if manners and rng.random() < 0.55 else None
     return {
         "id": f"{part}_{number:05d}",
         "part": part,
@@ -215,7 +215,7 @@ def draw_scene(seed: int, part: str, number: int) -> dict:
         "main": main,
         "action": event.action,
         "manner": manner,
-        "striking": manner is not None and rng.random() < 0.35,
+        "striking": manner is not None and rng.random() < 0.6,
         "second": second,
         "third": third,
     }

@@ -56,7 +56,9 @@ def check_captioner(name: str, settings: dict) -> None:
     _number(own, "epochs", where, 1, 10_000)
     _number(own, "batch_size", where, 1, 100_000)
     _number(own, "learning_rate", where, 1e-7, 1, whole=False)
-    if own["decoding"] == "sample":
+    if own["decoding"] == "beam":
+        _number(own, "length_penalty", where, 0, 10, whole=False)
+    else:
         _number(own, "top_p", where, 1e-6, 1, whole=False)
         _number(own, "temperature", where, 0.01, 100, whole=False)
 
