@@ -116,8 +116,8 @@ def plain_step(feed, state: Progress, inputs: tuple[torch.Tensor, ...], labels: 
     return loss.item()
 
 
-def validate(feed, model: torch.nn.Module, items, labels: np.ndarray, weights: np.ndarray | None = None) -> tuple[float, float | None]:
-    """Return the mean cross-entropy and the AUC of P(machine); no AUC where only one class is there."""
+def validate(feed, model: torch.nn.Module, items, labels: np.ndarray) -> tuple[float, float | None]:
+    """Return the mean cross-entropy and the AUC of P(machine); no AUC where only one class is there or the loss is not finite."""
     from sklearn.metrics import roc_auc_score
 
     logits = torch.empty(len(labels), len(LABELS), dtype=torch.float64)
@@ -126,7 +126,8 @@ def validate(feed, model: torch.nn.Module, items, labels: np.ndarray, weights: n
         for batch in feed.batches(items, None):
             logits[batch] = feed.forward(model, feed.inputs(items, batch)).double()
     loss = torch.nn.functional.cross_entropy(logits, torch.from_numpy(labels)).item()
-    auc = float(roc_auc_score(labels, (logits[:, 1] - logits[:, 0]).numpy())) if 0 < labels.sum() < len(labels) else None
+    defined = 0 < labels.sum() < len(labels) and np.isfinite(loss)
+    auc = float(roc_auc_score(labels, (logits[:, 1] - logits[:, 0]).numpy())) if defined else None
     return loss, auc
 
 

@@ -1,13 +1,11 @@
 """The `tiny` encoder: a small RoBERTa and its byte-level BPE, trained by masked language modelling in the run."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast, RobertaConfig
 from transformers.models.roberta.modeling_roberta import RobertaForMaskedLM
 
@@ -18,38 +16,10 @@ from muattack.records import write_json
 from muattack.seeds import digest
 from muattack.train.batches import pad, shuffled_batches
 from muattack.train.optimise import make_optimiser, make_schedule, run_facts
+from muattack.train.tokenizer import SPECIAL, train_tokenizer
 
-SPECIAL = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", "mask_token": "<mask>"}
 # Of the chosen positions, the share replaced by the mask and by a random token; the rest stay as they are (BERT, Section 3.1).
 MASKED, RANDOM = 0.8, 0.1
-
-
-def train_tokenizer(texts: Sequence[str], vocabulary: int, max_length: int) -> PreTrainedTokenizerFast:
-    """Train a byte-level BPE of at most `vocabulary` tokens; the same texts give the same bytes in every process.
-
-    (A WordPiece of the same library does not: equal counts are ordered by a randomly seeded hash.)
-    """
-    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocabulary,
-        min_frequency=2,
-        special_tokens=list(SPECIAL.values()),
-        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(texts, trainer)
-    ends = [(token, tokenizer.token_to_id(token)) for token in ("</s>", "<s>")]
-    tokenizer.post_processor = processors.RobertaProcessing(*ends, add_prefix_space=True)
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        model_max_length=max_length,
-        cls_token="<s>",
-        sep_token="</s>",
-        model_input_names=["input_ids", "attention_mask"],
-        **SPECIAL,
-    )
 
 
 def mask_tokens(ids: torch.Tensor, real: torch.Tensor, share: float, mask_id: int, vocabulary: int, first: int, random: torch.Generator):
@@ -85,7 +55,14 @@ def pretrain_encoder(captions: pd.DataFrame, encoder: dict, out_folder: str | os
         raise InputError(
             f"The encoder's width {settings['width']} is not a multiple of its heads {settings['heads']}. Write for example width: 128, heads: 4."
         )
-    tokenizer = train_tokenizer(texts, settings["vocabulary"], max_length)
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=train_tokenizer(texts, settings["vocabulary"]),
+        model_max_length=max_length,
+        cls_token="<s>",
+        sep_token="</s>",
+        model_input_names=["input_ids", "attention_mask"],
+        **SPECIAL,
+    )
     tokens, truncated = tokenise(tokenizer, texts, max_length)
     lengths = [len(one) for one in tokens]
 
