@@ -19,7 +19,7 @@ MUTATE = {
     "classes": ["machine"],
     "apply": "jointly",
 }
-SETTINGS = {"bootstrap": 200, "confidence": 0.95, "fpr": 0.05, "threshold": 0.5, "lengths": [9, 11, 13], "min_mutants": 3}
+SETTINGS = {"bootstrap": 60, "confidence": 0.95, "fpr": 0.05, "threshold": 0.5, "lengths": [9, 11, 13], "min_mutants": 3}
 # Share of texts a task changes, and how far it pulls the machine's scores towards the human side.
 SHARE = {"r": 0.97, "j": 0.12, "d": 0.03}
 PULL = {"w": 1.0, "c": 1.8}

@@ -115,34 +115,33 @@ def collect_texts(captions: pd.DataFrame, mutants: Mapping[str, str | Path], mut
     `keep: changed` only those a set changed), the other class as it is. Tasks without a file in `mutants` are left out.
     Order of the rows does not matter. Raises InputError when a mutant belongs to no test caption.
     """
-    test = captions[captions.split == "test"].sort_values("id", kind="stable").reset_index(drop=True)
-    words = [len(word_spans(text)) for text in test.text]
-    test = test[["id", "image_id", "source"]].assign(words=words, operator="", source_task="clean")
-    mutated_sources = {"human": ["human"], "machine": ["machine", "machine_ood"]}
-    changed_classes = [name for kind in ("human", "machine") if kind in mutate["classes"] for name in mutated_sources[kind]]
+    test = captions[captions.split == "test"].sort_values("id", kind="stable")
+    index = pd.Index(test.id)
+    ids, source, image = (test[name].to_numpy(dtype=object) for name in ("id", "source", "image_id"))
+    words = np.fromiter((len(word_spans(text)) for text in test.text), int, len(test))
+    sources = {"human": ["human"], "machine": ["machine", "machine_ood"]}
+    mutated = np.isin(source, [name for kind in mutate["classes"] for name in sources[kind]])
     texts = {}
     for task in task_names(mutate):
         if task == CLEAN:
-            rows = test
+            place, source_task, operator = np.arange(len(test)), ["clean"] * len(test), [""] * len(test)
         elif task in mutants:
-            file = mutants[task]
-            columns = ["id", "changed", "operator"] if mutate["apply"] == "individually" else ["id", "changed"]
-            frame = read_records(file, columns=columns).assign(source_task=task)
-            if "operator" not in frame:
-                frame["operator"] = ""
-            frame = frame.merge(test[["id", "image_id", "source", "words"]], on="id", how="left", validate="many_to_one")
-            if frame.source.isna().any():
-                raise InputError(
-                    f"{file} holds a mutant of {frame.id[frame.source.isna()].iloc[0]}, which is no test caption of this run. Delete it."
-                )
-            if mutate["keep"] == "changed":
-                frame = frame[frame.changed]
-            frame = frame[frame.source.isin(changed_classes)].sort_values(["id", "operator"], kind="stable")
-            rows = pd.concat([test[~test.source.isin(changed_classes)], frame], ignore_index=True)
+            individually = mutate["apply"] == "individually"
+            frame = read_records(mutants[task], columns=["id", "changed", *(["operator"] if individually else [])])
+            place = index.get_indexer(frame.id)
+            if (place < 0).any():
+                stray = frame.id.iloc[int(np.flatnonzero(place < 0)[0])]
+                raise InputError(f"{mutants[task]} holds a mutant of {stray}, which is no test caption of this run. Delete it.")
+            keep = mutated[place] & (frame.changed.to_numpy(dtype=bool) | (mutate["keep"] == "all"))
+            place, operator = place[keep], frame.operator.to_numpy(dtype=object)[keep] if individually else np.full(keep.sum(), "", dtype=object)
+            order = np.lexsort((operator, place)) if individually else np.argsort(place, kind="stable")
+            still = np.flatnonzero(~mutated)
+            source_task = ["clean"] * len(still) + [task] * len(place)
+            place, operator = np.concatenate([still, place[order]]), [""] * len(still) + list(operator[order])
         else:
             continue
-        columns = {name: rows[name].to_numpy(dtype=object) for name in ("source_task", "id", "operator", "source")}
-        texts[task] = Texts(task, **columns, image=rows.image_id.to_numpy(dtype=object), words=rows.words.to_numpy(dtype=int))
+        columns = {"source_task": np.array(source_task, dtype=object), "operator": np.array(operator, dtype=object)}
+        texts[task] = Texts(task, **columns, id=ids[place], source=source[place], image=image[place], words=words[place])
     return texts
 
 
