@@ -140,7 +140,9 @@ def test_files_are_the_same_bytes_in_another_process_without_a_time_stamp(made, 
     given = {"metrics": str(tmp_path / "metrics.csv"), "captions": str(tmp_path / "captions.parquet"), "config": CONFIG}
     given |= {part: {name: str(path) for name, path in made[part].items()} for part in ("scores", "mutants")}
     here, there = ([tmp_path / f"{name}.{ending}" for ending in ("svg", "png")] for name in ("here", "there"))
+    before = dict(matplotlib.rcParams)
     save(draw_roc("fig3a", made["captions"], made["scores"], made["mutants"], made["metrics"], CONFIG), *here)
+    assert dict(matplotlib.rcParams) == before
     # The other process draws at another time, with another hash seed and with settings of the user's.
     (tmp_path / "matplotlibrc").write_text("font.size: 20\nfigure.dpi: 50\n")
     environment = {**os.environ, "PYTHONHASHSEED": "7", "MATPLOTLIBRC": str(tmp_path / "matplotlibrc")}
@@ -149,9 +151,3 @@ def test_files_are_the_same_bytes_in_another_process_without_a_time_stamp(made, 
         assert one.read_bytes() == other.read_bytes()
     assert "<dc:date>" not in here[0].read_text(encoding="utf-8")
     assert here[1].read_bytes().startswith(b"\x89PNG")
-
-
-def test_drawing_leaves_the_users_settings_alone(made, tmp_path):
-    before = dict(matplotlib.rcParams)
-    save(draw_differences(made["differences"], CONFIG), tmp_path / "x.png")
-    assert dict(matplotlib.rcParams) == before
