@@ -138,7 +138,9 @@ def test_same_bytes_in_every_process_and_hash_seed(tmp_path):
     digests = set()
     for hash_seed in ("0", "1"):
         folder = tmp_path / hash_seed
-        subprocess.run([sys.executable, "-c", program, str(folder), json.dumps(SETTINGS)], check=True, env={**os.environ, "PYTHONHASHSEED": hash_seed})
+        subprocess.run(
+            [sys.executable, "-c", program, str(folder), json.dumps(SETTINGS)], check=True, env={**os.environ, "PYTHONHASHSEED": hash_seed}
+        )
         digests.add(hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.iterdir()))).hexdigest())
     assert len(digests) == 1
 
@@ -183,7 +185,7 @@ def test_bad_settings_are_refused(change, named, tmp_path):
 
 @pytest.mark.parametrize("images", [0, None, True, 3.0])
 def test_bad_number_of_images_is_refused(images, tmp_path):
-    with pytest.raises(InputError, match="captions.images"):
+    with pytest.raises(InputError, match=r"captions\.images"):
         simulate_scenes(SETTINGS, images, 1, tmp_path / "none")
 
 

@@ -191,7 +191,7 @@ def draw_scene(seed: int, part: str, number: int) -> dict:
         other = common(rng, event.seconds)
         stuff = kinds()[other].category == "stuff"
         crowd = kinds()[other].category in ("crowd", "pair")
-        number_of = MANY if stuff or (crowd and rng.random() < 0.5) else 2 if crowd else weighted(rng, [1, 2, 3, MANY], [0.84, 0.08, 0.03, 0.05])
+        number_of = MANY if stuff or (crowd and rng.random() < 0.5) else 2 if crowd else weighted(rng, [1, 2, 3, MANY], [0.88, 0.04, 0.02, 0.06])
         second = {"kind": other, "count": number_of, **_looks(rng, other)}
     third = None
     around = [thing for thing in place.things if thing != kind and (second is None or thing != second["kind"])]

@@ -3,6 +3,7 @@
 Word material only. Lists are ordered from common to rare: a drawing takes rank r with a weight of 1 / (r + 1).
 Lines starting with # are comments. The tables are parsed once, when first used, by `muattack.data.scenes`.
 """
+# A row of a table is one line, however long it is.
 
 # kind | category | nouns, common to rare ("-" joins the parts of one noun, "/" gives an irregular plural)
 KINDS = """
