@@ -148,7 +148,7 @@ def test_a_run_has_the_figures_its_detectors_allow(config):
     assert figures_of(config["detectors"], True) == ["fig3a", "fig3b", "fig4", "fig5", "fig6a", "fig6b", "fig6c", "fig7", "differences"]
     assert figures_of({"finetune": {}}, True) == ["fig3b"]
     assert "fig5" not in figures_of(config["detectors"], False)
-    assert tables_of({"mine": {}}) == ["articles", "lengths", "operators"]
+    assert tables_of({"mine": {}}) == ["articles", "lengths", "operators", "tasks"]
 
 
 def test_environments_agree_with_the_lock(root):

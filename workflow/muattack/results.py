@@ -28,7 +28,7 @@ def figures_of(detectors: dict[str, dict], ood: bool) -> list[str]:
 
 def tables_of(detectors: dict[str, dict]) -> list[str]:
     """Return the names of the tables that a run with these detectors has."""
-    tables = ["articles", "operators", "lengths"]
+    tables = ["articles", "operators", "lengths", "tasks"]
     if "base" in detectors:
         tables.append("table1")
     if detectors.keys() & {"finetune", "rr"}:
