@@ -66,7 +66,8 @@ rule caption_scenes:
         scenes="results/{run}/simulated/scenes.jsonl",
         library=library("caption_scenes"),
     output:
-        "results/{run}/simulated/{part}/{captioner}.json",
+        captions="results/{run}/simulated/{part}/{captioner}.json",
+        meta="results/{run}/simulated/{part}/{captioner}.meta.json",
     log:
         "results/{run}/logs/caption_scenes/{part}-{captioner}.log",
     benchmark:
