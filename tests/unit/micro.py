@@ -1,7 +1,9 @@
 """Micro models and captions that a test can train in a moment: one layer of 16 units."""
 
+import atexit
 import copy
 import functools
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -38,10 +40,16 @@ def settings(**training) -> dict:
     return config
 
 
+def _folder() -> Path:
+    folder = tempfile.mkdtemp(prefix="muattack-micro-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
 @functools.cache
 def tiny() -> Path:
     """Return the folder of a pretrained micro encoder of RoBERTa's shape."""
-    folder = Path(tempfile.mkdtemp(prefix="muattack-micro-")) / "encoder"
+    folder = _folder() / "encoder"
     pretrain_encoder(captions(), settings()["encoders"]["tiny"], folder, seed=1)
     return folder
 
@@ -49,7 +57,7 @@ def tiny() -> Path:
 @functools.cache
 def bert() -> Path:
     """Return the folder of a micro BERT with a vocabulary of the captions' words: random weights, WordPiece, like MiniLM."""
-    folder = Path(tempfile.mkdtemp(prefix="muattack-micro-")) / "bert"
+    folder = _folder() / "bert"
     folder.mkdir()
     words = sorted({word for text in captions()["text"] for word in text.split()})
     (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]), encoding="utf-8")

@@ -10,8 +10,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSequenceClassification
 
-from muattack.detect.detector import TransformersDetector, load_detector
-from muattack.detect.encoder import OwnHeadClassifier, load_tokenizer
+from muattack.detect.detector import load_detector
+from muattack.detect.encoder import load_tokenizer
 from muattack.errors import InputError
 from muattack.train.loop import train_detector
 
@@ -75,6 +75,13 @@ def test_positions_of_a_foreign_roberta_bound_the_length(foreign):
     assert np.isfinite(detector.predict(["dog " * 20_000])).all()
 
 
+def test_a_text_longer_than_the_model_sees_is_scored_as_its_beginning(foreign):
+    detector = load_detector(foreign, labels=["machine", "human"], max_length=8)
+    long, longer = "a dog waits on the street", "a dog waits on the street and then goes home quietly"
+    assert detector.truncated([long, longer]).all()
+    assert np.array_equal(*detector.predict([long, longer]))
+
+
 def test_nan_scores_are_an_error(foreign):
     detector = load_detector(foreign, labels=["machine", "human"])
     with torch.no_grad():
@@ -83,16 +90,12 @@ def test_nan_scores_are_an_error(foreign):
         detector.predict(["a", "b", "c"])
 
 
-def test_several_classes_keep_their_order(foreign):
+def test_several_classes_keep_their_order(tmp_path):
     torch.manual_seed(0)
-    model = AutoModelForSequenceClassification.from_pretrained(micro.tiny(), num_labels=4)
-    detector = TransformersDetector(OwnHeadClassifier(model), load_tokenizer(micro.tiny()), 50, ["world", "sports", "business", "science"])
-    with torch.inference_mode():
-        logits = model(torch.tensor([[0, 20, 2]])).logits
-    text = load_tokenizer(micro.tiny()).decode([20])
-    assert detector.columns == [0, 1, 2, 3]
-    assert detector.predict([text]).shape == (1, 4)
-    assert logits.shape == (1, 4)
+    names = dict(enumerate(["world", "sports", "business", "science"]))
+    AutoModelForSequenceClassification.from_pretrained(micro.tiny(), num_labels=4, id2label=names).save_pretrained(tmp_path)
+    load_tokenizer(micro.tiny()).save_pretrained(tmp_path)
+    assert np.allclose(load_detector(tmp_path).predict(TEXTS[:5]), softmax_of(tmp_path, TEXTS[:5]), atol=1e-6)
 
 
 def test_a_frozen_detector_refers_to_its_encoder_and_notices_another(frozen):
@@ -142,7 +145,7 @@ def test_python_callables_are_detectors(tmp_path, monkeypatch):
 
 
 def test_what_is_no_detector_and_no_text_is_told(foreign, tmp_path):
-    with pytest.raises(InputError, match="There is no detector at"):
+    with pytest.raises(InputError, match="missing is neither a local folder nor in the local Hugging Face cache"):
         load_detector(tmp_path / "missing")
     with pytest.raises(InputError, match=r"no config\.json"):
         load_detector(tmp_path)

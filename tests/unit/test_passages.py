@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from muattack.data.passages import collect_passages, own_sentences, read_passages, sentences
 from muattack.errors import InputError
 
@@ -86,7 +87,7 @@ def test_a_sentence_of_both_classes_is_dropped(tmp_path):
 def test_wrong_shapes_are_named(tmp_path, content, says):
     path = tmp_path / "bad.json"
     path.write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(InputError, match="bad.json") as error:
+    with pytest.raises(InputError, match=r"bad\.json") as error:
         read_passages(path)
     assert says in str(error.value)
 

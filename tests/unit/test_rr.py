@@ -5,10 +5,12 @@ import sys
 import time
 from collections import Counter
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from muattack.errors import InputError
 from muattack.mutate.operator import remove_words
 from muattack.train.rr import draw, draw_captions, removable
@@ -65,7 +67,7 @@ def test_every_word_is_as_likely_and_every_pair():
 def test_what_a_smaller_m_removes_a_larger_one_removes_too():
     for number in range(300):
         sets = [removed(TEXT, tenths / 10, "nest", number) for tenths in range(11)]
-        assert all(small <= large for small, large in zip(sets, sets[1:], strict=False))
+        assert all(small <= large for small, large in pairwise(sets))
 
 
 def test_the_ends_of_m_and_short_texts():
@@ -91,7 +93,7 @@ def test_a_draw_is_a_removal_by_the_word_operator(text, m, number):
 
 @pytest.mark.parametrize("m", [-0.1, 1.01, float("nan"), float("inf"), "much"])
 def test_m_outside_0_to_1_is_an_error(m):
-    with pytest.raises(InputError, match="0 to 1|\\[0, 1\\]"):
+    with pytest.raises(InputError, match=r"0 to 1|\[0, 1\]"):
         draw(TEXT, m, 1)
 
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from os.path import commonprefix
 from pathlib import Path
 
 import pandas as pd
@@ -88,7 +87,7 @@ def collect_passages(paths: Sequence[str | Path], base: dict, mode: str, shares:
                     f"base.passages names two files that begin with {Path(path).name.split('.')[0]!r}. Name every file once, or rename one."
                 )
             order[image] = len(order)
-            prompt = len(commonprefix(pair))
+            prompt = next((place for place, (one, other) in enumerate(zip(*pair, strict=False)) if one != other), min(map(len, pair)))
             for source, passage in zip(CLASSES.values(), pair, strict=True):
                 rows += [(source, image, k, text) for k, text in enumerate(own_sentences(passage, prompt, shortest, longest, mode))]
     table = pd.DataFrame(rows, columns=["source", "image_id", "k", "text"])

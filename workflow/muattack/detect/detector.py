@@ -26,6 +26,7 @@ from muattack.detect.encoder import (
     load_own_head,
     load_tokenizer,
     locate_encoder,
+    open_to_readers,
     tokenise,
 )
 from muattack.errors import InputError
@@ -33,7 +34,7 @@ from muattack.records import write_json
 from muattack.train.batches import cut_by_budget, pad
 
 # Tokens of a batch when scoring, padding counted.
-TOKEN_BUDGET = 4096
+TOKEN_BUDGET = 2048
 # Texts tokenised at a time: what bounds memory.
 CHUNK = 50_000
 DESCRIPTION = "muattack.json"
@@ -100,27 +101,28 @@ class TransformersDetector:
 
     def predict(self, texts: Sequence[str]) -> np.ndarray:
         """Return probabilities (n, classes), P(machine) last; a text's score does not depend on the order of the texts."""
-        return self._per_text(
-            texts, lambda unique: self._predict_tokens(tokenise(self.tokenizer, unique, self.max_length)[0]), len(self.labels), np.float64
-        )
+        return self.judge(texts)[0]
 
     def truncated(self, texts: Sequence[str]) -> np.ndarray:
         """Return which texts are longer than the model sees (n, bool)."""
-        return self._per_text(texts, lambda unique: tokenise(self.tokenizer, unique, self.max_length)[1], None, bool)
+        unique, inverse = distinct(texts)
+        return tokenise(self.tokenizer, unique, self.max_length)[1][inverse]
+
+    def judge(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Return what `predict` and `truncated` do, tokenising once."""
+        unique, inverse = distinct(texts)
+        scores, truncated = np.empty((len(unique), len(self.labels))), np.zeros(len(unique), dtype=bool)
+        for start in range(0, len(unique), CHUNK):
+            part = slice(start, start + CHUNK)
+            tokens, truncated[part] = tokenise(self.tokenizer, unique[part], self.max_length)
+            scores[part] = self._predict_tokens(tokens)
+        return check_scores(scores, unique, self.who)[inverse], truncated[inverse]
 
     def predict_vectors(self, vectors: np.ndarray) -> np.ndarray:
         """Return probabilities (n, classes) of texts whose pooled vectors (n, width) are known."""
         with torch.inference_mode():
             logits = self.model.classify(torch.from_numpy(np.ascontiguousarray(vectors)))
         return self._probabilities(logits)
-
-    def _per_text(self, texts: Sequence[str], call: Callable, columns: int | None, dtype) -> np.ndarray:
-        unique, inverse = distinct(texts)
-        parts = [call(unique[start : start + CHUNK]) for start in range(0, len(unique), CHUNK)]
-        values = np.concatenate(parts) if parts else np.zeros((0, columns) if columns else 0, dtype=dtype)
-        if columns:
-            check_scores(values, unique, self.who)
-        return values[inverse]
 
     def _predict_tokens(self, tokens: list[list[int]]) -> np.ndarray:
         scores = np.empty((len(tokens), len(self.labels)))
@@ -167,7 +169,8 @@ def load_detector(spec: str | os.PathLike, labels: Sequence[str] | None = None, 
     if not folder.is_dir():
         if ":" in str(spec):
             return _load_callable(str(spec))
-        raise InputError(f"There is no detector at {spec}. Name a folder with config.json and weights, or a Python callable as module:function.")
+        # A hub id that lies in the local cache; else an error that names what is missing.
+        folder = locate_encoder({"source": "huggingface", "path": str(spec)})
     if not (folder / "config.json").is_file():
         raise InputError(
             f"The folder {folder} holds no config.json, so it is no detector. Name a folder results/RUN/detectors/NAME or a Hugging Face model."
@@ -175,12 +178,10 @@ def load_detector(spec: str | os.PathLike, labels: Sequence[str] | None = None, 
     about = folder / DESCRIPTION
     description = json.loads(about.read_text(encoding="utf-8")) if about.is_file() else {}
     tokenizer = load_tokenizer(folder)
-    if description.get("head") == "muattack":
-        model = load_pooled(folder, description)
-    else:
-        model = OwnHeadClassifier(load_own_head(folder))
+    ours = description.get("head") == "muattack"
+    model = load_pooled(folder, description) if ours else OwnHeadClassifier(load_own_head(folder))
     names = labels or description.get("labels") or _own_labels(model, folder)
-    classes = model.config.num_labels if description.get("head") != "muattack" else model.head.out_proj.out_features
+    classes = model.head.out_proj.out_features if ours else model.config.num_labels
     if len(names) != classes:
         raise InputError(
             f"The detector {folder} has {classes} outputs, but its labels name {len(names)}: {list(names)}. Name each output once, in order."
@@ -265,6 +266,7 @@ def save_detector(folder: str | os.PathLike, model: torch.nn.Module, tokenizer, 
         else:
             model.encoder.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    open_to_readers(folder)
     description = {
         "head": "architecture" if isinstance(model, OwnHeadClassifier) else "muattack",
         "pooling": encoder["pooling"],

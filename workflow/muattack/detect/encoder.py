@@ -73,7 +73,7 @@ def locate_encoder(encoder: dict, folder: str | os.PathLike | None = None) -> Pa
     else:
         raise InputError(f"An encoder's source is {source!r}, but must be one of pretrain, package, huggingface.")
     if not (found / "config.json").is_file():
-        raise InputError(f"The encoder folder {found} holds no config.json. Name a folder that transformers can load, or let the workflow make it.")
+        raise InputError(f"The model folder {found} holds no config.json. Name a folder that transformers can load, or let the workflow make it.")
     expected = encoder.get("sha256")
     if expected:
         weights = found / "model.safetensors"
@@ -97,7 +97,7 @@ def _local_model(encoder: dict) -> Path:
     except (OSError, ValueError) as error:
         at = f" at revision {revision}" if revision else ""
         raise InputError(
-            f"The encoder {path}{at} is neither a local folder nor in the local Hugging Face cache, and only the fetch stage may download. "
+            f"The model {path}{at} is neither a local folder nor in the local Hugging Face cache, and only the fetch stage may download. "
             f"Copy the model to this machine and write `path: FOLDER` with config.json, model.safetensors and the tokenizer's files in it. ({type(error).__name__})"
         ) from error
 
@@ -335,6 +335,14 @@ def load_own_head(folder: str | os.PathLike, config=None) -> nn.Module:
         return AutoModelForSequenceClassification.from_pretrained(
             str(folder), config=config, local_files_only=True, use_safetensors=True, dtype=torch.float32
         ).eval()
+
+
+def open_to_readers(folder: Path) -> None:
+    """Give a folder's files the rights that the user's umask says: safetensors writes files for their owner alone."""
+    umask = os.umask(0)
+    os.umask(umask)
+    for file in sorted(folder.iterdir()):
+        file.chmod(0o666 & ~umask)
 
 
 class quiet_transformers:

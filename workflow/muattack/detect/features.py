@@ -18,7 +18,7 @@ from muattack.train.batches import cut_by_budget, pad
 from muattack.train.rr import draw_captions
 
 # Tokens of a batch when encoding, padding counted.
-TOKEN_BUDGET = 4096
+TOKEN_BUDGET = 2048
 
 
 def collect_texts(
@@ -133,7 +133,15 @@ def load_features(paths: Sequence[str | os.PathLike] | str | os.PathLike) -> Fea
         raise InputError(
             f"The feature files {', '.join(map(str, paths))} come from {len(makers)} encoders. Delete them, and the workflow makes them anew."
         )
-    table = pa.concat_tables([pq.read_table(path, memory_map=True) for path in paths]).combine_chunks()
-    vectors = table["vector"].chunk(0) if table.num_rows else None
-    matrix = vectors.flatten().to_numpy().reshape(len(table), -1) if vectors is not None else np.zeros((0, 0), dtype=np.float32)
-    return Features(table["text"].to_pylist(), matrix, table["truncated"].to_numpy(), makers[0])
+    texts: list[str] = []
+    rows = [pq.read_metadata(path).num_rows for path in paths]
+    width = pq.read_schema(paths[0]).field("vector").type.list_size
+    # Shard by shard into one matrix: never two copies of all vectors.
+    vectors, truncated = np.empty((sum(rows), width), dtype=np.float32), np.empty(sum(rows), dtype=bool)
+    for path, count in zip(paths, rows, strict=True):
+        table, part = pq.read_table(path), slice(len(texts), len(texts) + count)
+        if count:
+            vectors[part] = table["vector"].combine_chunks().flatten().to_numpy().reshape(count, width)
+            truncated[part] = table["truncated"].to_numpy()
+        texts += table["text"].to_pylist()
+    return Features(texts, vectors, truncated, makers[0])

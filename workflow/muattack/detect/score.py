@@ -69,6 +69,6 @@ def _score(detector: Detector, texts: list[str], features: Sequence[str | os.Pat
     missing = np.flatnonzero(rows < 0).tolist()
     if missing:
         rest = [texts[i] for i in missing]
-        scores[missing] = detector.predict(rest)[:, -1]
-        truncated[missing] = detector.truncated(rest)
+        judged = detector.judge(rest) if isinstance(detector, TransformersDetector) else (detector.predict(rest), detector.truncated(rest))
+        scores[missing], truncated[missing] = judged[0][:, -1], judged[1]
     return scores, truncated, len(texts) - len(missing)

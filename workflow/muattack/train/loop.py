@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from muattack.detect.detector import DESCRIPTION, distinct, save_detector
+from muattack.detect.detector import DESCRIPTION, distinct, load_detector, save_detector
 from muattack.detect.encoder import LABELS, OwnHeadClassifier, build_classifier, file_sha256, load_tokenizer, locate_encoder, tokenise
 from muattack.detect.features import Features, load_features, vectors_of
 from muattack.errors import InputError
@@ -93,7 +93,7 @@ class VectorFeed:
 
 
 @dataclass
-class Progress:
+class State:
     """Where training stands. With the seed, this is all that the next epoch depends on: what a state folder has to hold."""
 
     model: torch.nn.Module
@@ -105,7 +105,7 @@ class Progress:
     best_weights: dict[str, torch.Tensor] = field(default_factory=dict)
 
 
-def plain_step(feed, state: Progress, inputs: tuple[torch.Tensor, ...], labels: torch.Tensor) -> float:
+def plain_step(feed, state: State, inputs: tuple[torch.Tensor, ...], labels: torch.Tensor) -> float:
     """Take one step of AdamW on the cross-entropy of a batch; return the mean loss. Other trainers replace this function."""
     loss = torch.nn.functional.cross_entropy(feed.forward(state.model, inputs), labels)
     loss.backward()
@@ -132,7 +132,7 @@ def validate(feed, model: torch.nn.Module, items, labels: np.ndarray) -> tuple[f
 
 
 def fit(
-    state: Progress,
+    state: State,
     feed,
     epoch_items: Callable[[int], tuple[object, np.ndarray]],
     labels: np.ndarray,
@@ -204,8 +204,6 @@ def load_start(encoder: dict, found: Path, start: str | os.PathLike | None, drop
     torch.manual_seed(digest(seed, "weights"))
     if start is None:
         return build_classifier(found, encoder, dropout)
-    from muattack.detect.detector import load_detector
-
     before = load_detector(start)
     for key in ("pooling", "max_length"):
         if before.description.get(key) != encoder[key]:
@@ -265,15 +263,13 @@ def train_detector(
     ids, texts = train["id"].tolist(), train["text"].tolist()
     prepared: dict[int, tuple] = {}
 
-    def epoch_items(epoch: int):
-        number = epoch % draws if draws else epoch
-        if not m:
-            number = 0
+    def epoch_items(epoch: int) -> tuple[object, np.ndarray]:
+        number = 0 if not m else epoch % draws if draws else epoch
         if number not in prepared:
-            items = feed.prepare(draw_captions(texts, ids, m, seed, number) if m else texts)
             if m and not draws:
-                return items
-            prepared[number] = items
+                # Draws that are made anew are not kept.
+                prepared.clear()
+            prepared[number] = feed.prepare(draw_captions(texts, ids, m, seed, number) if m else texts)
         return prepared[number]
 
     val_items, val_cut = feed.prepare(val["text"].tolist())
@@ -282,7 +278,7 @@ def train_detector(
     epochs = settings["epochs"]
     steps = epochs * len(feed.batches(epoch_items(0)[0], np.random.default_rng(digest(part, "order", 0))))
     optimiser = make_optimiser(model, settings["learning_rate"], training["weight_decay"])
-    state = Progress(model, optimiser, make_schedule(optimiser, steps, training["warmup_share"]))
+    state = State(model, optimiser, make_schedule(optimiser, steps, training["warmup_share"]))
     cut = fit(state, feed, epoch_items, labels, val_items, val_labels, epochs, training["best"], part, step)
 
     with torch.no_grad():

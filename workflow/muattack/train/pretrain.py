@@ -9,7 +9,7 @@ import torch
 from transformers import PreTrainedTokenizerFast, RobertaConfig
 from transformers.models.roberta.modeling_roberta import RobertaForMaskedLM
 
-from muattack.detect.encoder import tokenise
+from muattack.detect.encoder import open_to_readers, tokenise
 from muattack.errors import InputError
 from muattack.progress import progress
 from muattack.records import write_json
@@ -115,6 +115,7 @@ def pretrain_encoder(captions: pd.DataFrame, encoder: dict, out_folder: str | os
     folder.mkdir(parents=True, exist_ok=True)
     model.eval().save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    open_to_readers(folder)
     write_json(folder / "history.json", history)
     write_json(
         folder / "meta.json",
