@@ -79,7 +79,8 @@ def test_a_text_longer_than_the_model_sees_is_scored_as_its_beginning(foreign):
     detector = load_detector(foreign, labels=["machine", "human"], max_length=8)
     long, longer = "a dog waits on the street", "a dog waits on the street and then goes home quietly"
     assert detector.truncated([long, longer]).all()
-    assert np.array_equal(*detector.predict([long, longer]))
+    assert np.allclose(*detector.predict([long, longer]), atol=1e-7)
+    assert not np.allclose(*load_detector(foreign, labels=["machine", "human"]).predict([long, longer]), atol=1e-7)
 
 
 def test_nan_scores_are_an_error(foreign):

@@ -27,6 +27,7 @@ from muattack.detect.encoder import (
     load_tokenizer,
     locate_encoder,
     open_to_readers,
+    quiet_transformers,
     tokenise,
 )
 from muattack.errors import InputError
@@ -257,14 +258,16 @@ def save_detector(folder: str | os.PathLike, model: torch.nn.Module, tokenizer, 
     folder.mkdir(parents=True, exist_ok=True)
     reference = None
     if isinstance(model, OwnHeadClassifier):
-        model.model.save_pretrained(folder)
+        with quiet_transformers():
+            model.model.save_pretrained(folder)
     else:
         save_file({name: weight.contiguous() for name, weight in model.head.state_dict().items()}, folder / "head.safetensors")
         if encoder["trainable"] == "classifier":
             reference = encoder_reference(encoder, found, folder)
             model.encoder.config.save_pretrained(folder)
         else:
-            model.encoder.save_pretrained(folder)
+            with quiet_transformers():
+                model.encoder.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     open_to_readers(folder)
     description = {

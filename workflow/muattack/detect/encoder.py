@@ -4,7 +4,8 @@ import copy
 import hashlib
 import importlib.resources
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -345,12 +346,15 @@ def open_to_readers(folder: Path) -> None:
         file.chmod(0o666 & ~umask)
 
 
-class quiet_transformers:
-    """Keep transformers from warning that a new head is new; errors still come through."""
-
-    def __enter__(self):
-        self.level = transformers_logging.get_verbosity()
-        transformers_logging.set_verbosity_error()
-
-    def __exit__(self, *_):
-        transformers_logging.set_verbosity(self.level)
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Keep transformers from warning that a new head is new and from drawing bars into logs; errors still come through."""
+    level, bar = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(level)
+        if bar:
+            transformers_logging.enable_progress_bar()

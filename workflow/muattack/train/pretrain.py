@@ -9,7 +9,7 @@ import torch
 from transformers import PreTrainedTokenizerFast, RobertaConfig
 from transformers.models.roberta.modeling_roberta import RobertaForMaskedLM
 
-from muattack.detect.encoder import open_to_readers, tokenise
+from muattack.detect.encoder import open_to_readers, quiet_transformers, tokenise
 from muattack.errors import InputError
 from muattack.progress import progress
 from muattack.records import write_json
@@ -113,7 +113,8 @@ def pretrain_encoder(captions: pd.DataFrame, encoder: dict, out_folder: str | os
 
     folder = Path(out_folder)
     folder.mkdir(parents=True, exist_ok=True)
-    model.eval().save_pretrained(folder)
+    with quiet_transformers():
+        model.eval().save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     open_to_readers(folder)
     write_json(folder / "history.json", history)
