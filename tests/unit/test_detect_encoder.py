@@ -7,7 +7,6 @@ from transformers import AutoModelForSequenceClassification
 
 from muattack.detect.encoder import (
     build_classifier,
-    file_sha256,
     first_states,
     load_encoder,
     load_tokenizer,
@@ -17,6 +16,7 @@ from muattack.detect.encoder import (
     tokenise,
 )
 from muattack.errors import InputError
+from muattack.records import sha256
 from muattack.train.batches import pad
 
 TINY = micro.settings()["encoders"]["tiny"]
@@ -25,7 +25,7 @@ MINILM = micro.settings()["encoders"]["minilm"]
 
 def test_the_packaged_encoder_is_found_and_its_checksum_verified():
     folder = locate_encoder(MINILM)
-    assert file_sha256(folder / "model.safetensors") == MINILM["sha256"]
+    assert sha256(folder / "model.safetensors") == MINILM["sha256"]
     wrong = "0" * 64
     with pytest.raises(InputError, match=f"expected {wrong}, found {MINILM['sha256']}"):
         locate_encoder({**MINILM, "sha256": wrong})

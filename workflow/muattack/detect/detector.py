@@ -21,7 +21,6 @@ from muattack.detect.encoder import (
     Head,
     OwnHeadClassifier,
     PooledClassifier,
-    file_sha256,
     load_encoder,
     load_own_head,
     load_tokenizer,
@@ -31,7 +30,7 @@ from muattack.detect.encoder import (
     tokenise,
 )
 from muattack.errors import InputError
-from muattack.records import write_json
+from muattack.records import sha256, write_json
 from muattack.train.batches import cut_by_budget, pad
 
 # Tokens of a batch when scoring, padding counted.
@@ -242,7 +241,7 @@ def load_pooled(folder: Path, description: dict) -> PooledClassifier:
 
 def encoder_reference(encoder: dict, found: Path, folder: Path) -> dict:
     """Return how a detector's folder refers to its frozen encoder: package or hub id, or the path from that folder; with SHA-256."""
-    reference = {"sha256": file_sha256(found / "model.safetensors")}
+    reference = {"sha256": sha256(found / "model.safetensors")}
     if encoder["source"] == "package" or (encoder["source"] == "huggingface" and not Path(encoder["path"]).is_dir()):
         return {"source": encoder["source"], "path": encoder["path"], "revision": encoder.get("revision"), **reference}
     return {"source": "folder", "path": os.path.relpath(found.resolve(), folder.resolve()), **reference}
@@ -277,7 +276,7 @@ def save_detector(folder: str | os.PathLike, model: torch.nn.Module, tokenizer, 
         "max_length": encoder["max_length"],
         "dropout": dropout,
         "encoder": reference,
-        "encoder_sha256": file_sha256(found / "model.safetensors"),
+        "encoder_sha256": sha256(found / "model.safetensors"),
         "settings": settings,
     }
     write_json(folder / DESCRIPTION, description)

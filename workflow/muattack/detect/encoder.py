@@ -1,7 +1,8 @@
 """Encoders and the classifiers on top of them: where weights come from, how a text becomes tokens, a vector, logits."""
 
+# ruff: noqa: E402 (one switch of transformers must be set before its models are imported)
+
 import copy
-import hashlib
 import importlib.resources
 import os
 from collections.abc import Iterator, Sequence
@@ -11,11 +12,17 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import nn
+from transformers.utils import import_utils
+
+# Where scikit-learn is installed, transformers imports it for a way of decoding that nothing here uses: a third of a short job's start.
+import_utils._sklearn_available = False
+
 from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 from transformers.models.auto.modeling_auto import MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES
 from transformers.utils import logging as transformers_logging
 
 from muattack.errors import InputError
+from muattack.records import sha256
 
 # Output order of every detector trained here; P(machine) is the last column.
 LABELS = ("human", "machine")
@@ -24,12 +31,6 @@ ROBERTA_LIKE = ("roberta", "xlm-roberta", "camembert", "electra")
 
 
 # --- Where weights come from ------------------------------------------------------------------------------------------
-
-
-def file_sha256(path: str | Path) -> str:
-    """Return the SHA-256 of a file's bytes in hexadecimal."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def package_folder(package: str) -> Path:
@@ -78,7 +79,7 @@ def locate_encoder(encoder: dict, folder: str | os.PathLike | None = None) -> Pa
     expected = encoder.get("sha256")
     if expected:
         weights = found / "model.safetensors"
-        actual = file_sha256(weights) if weights.is_file() else "no such file"
+        actual = sha256(weights) if weights.is_file() else "no such file"
         if actual != expected:
             raise InputError(
                 f"The weights {weights} of the encoder {encoder.get('path')} have the wrong checksum: SHA-256 expected {expected}, found {actual}. "

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import torch
 
 from muattack.detect.detector import distinct
-from muattack.detect.encoder import build_classifier, file_sha256, load_tokenizer, locate_encoder, tokenise
+from muattack.detect.encoder import build_classifier, load_tokenizer, locate_encoder, tokenise
 from muattack.errors import InputError
 from muattack.progress import progress
-from muattack.records import read_meta
+from muattack.records import read_meta, sha256
 from muattack.train.batches import cut_by_budget, pad
 from muattack.train.rr import draw_captions
 
@@ -99,7 +99,7 @@ def encode_texts(
         }
     )
     meta = {
-        "encoder": {**encoder, "sha256": file_sha256(found / "model.safetensors")},
+        "encoder": {**encoder, "sha256": sha256(found / "model.safetensors")},
         "shard": shard,
         "shards": shards,
         "texts": len(texts),
