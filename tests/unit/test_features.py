@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from muattack.detect.encoder import load_encoder, load_tokenizer
-from muattack.detect.features import collect_texts, encode_texts, load_features
+from muattack.detect.features import encode_texts, load_features, texts_to_score, texts_to_train_on
 from muattack.errors import InputError
 from muattack.records import write_records
 from muattack.train.rr import draw_captions
@@ -62,17 +62,24 @@ def test_collected_texts_are_all_that_detectors_see(tmp_path):
     base = captions[captions["source"] != "machine_ood"].assign(text=lambda table: "base " + table["text"], id=lambda table: "base-" + table["id"])
     mutants = pd.DataFrame({"id": ["machine-0-0"], "text": ["a dog"], "mutated": ["α dog"]})
     write_records(tmp_path / "mcr.parquet", mutants, {})
-    detectors = {"base": {"train_on": "base", "rr": 0.5}, "finetune": {}, "rr": {"rr": 0.3}, "rr_m0.8": {"rr": 0.8}}
-    texts = collect_texts(captions, base, {"mcr": tmp_path / "mcr.parquet"}, detectors, 2, 1)
+    wanted = [("base", 0.5), ("captions", 0.3), ("captions", 0.8)]
+    tested = texts_to_score(captions, [tmp_path / "mcr.parquet"])
+    assert set(tested) == {"α dog", *captions.text[captions.split == "test"]}
+    texts = texts_to_train_on(captions, base, wanted, 2, 1)
     assert texts == sorted(set(texts), key=lambda text: (len(text), text))
-    assert "α dog" in texts
-    assert set(base["text"]) <= set(texts)
-    used = captions[(captions["source"] != "machine_ood") | (captions["split"] == "test")]
-    assert set(used["text"]) <= set(texts)
+    assert set(base.text[base.split != "test"]) <= set(texts)
+    assert set(captions.text[(captions.source != "machine_ood") & (captions.split != "test")]) <= set(texts)
     train = captions.query("split == 'train' and source != 'machine_ood'")
     for m in (0.3, 0.8):
         for number in (0, 1):
             assert set(draw_captions(train["text"].tolist(), train["id"].tolist(), m, 1, number)) <= set(texts)
-    assert collect_texts(captions.sample(frac=1, random_state=0), base, {"mcr": tmp_path / "mcr.parquet"}, detectors, 2, 1) == texts
-    fewer = collect_texts(captions, base, {"mcr": tmp_path / "mcr.parquet"}, detectors, None, 1)
+    assert texts_to_train_on(captions.sample(frac=1, random_state=0), base, wanted[::-1], 2, 1) == texts
+    fewer = texts_to_train_on(captions, base, wanted, None, 1)
     assert set(fewer) < set(texts)
+
+
+def test_ood_captions_outside_the_test_split_change_no_training_text():
+    captions = micro.captions()
+    other = captions.copy()
+    other.loc[(other.source == "machine_ood") & (other.split != "test"), "text"] = "never to be seen"
+    assert texts_to_train_on(captions, None, [("captions", 0.5)], 2, 1) == texts_to_train_on(other, None, [("captions", 0.5)], 2, 1)

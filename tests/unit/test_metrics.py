@@ -10,11 +10,11 @@ from made_scores import MUTATE, SETTINGS, make_run
 from sklearn.metrics import accuracy_score, roc_auc_score, roc_curve
 
 from muattack.errors import InputError
+from muattack.evaluate.auc import auc_value
 from muattack.evaluate.intervals import resample_images
 from muattack.evaluate.metrics import (
     HumanSide,
     allowed_alarms,
-    auc_value,
     collect_texts,
     compute_lengths,
     compute_metrics,

@@ -12,7 +12,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from muattack.detect.detector import load_detector
 from muattack.detect.encoder import build_classifier, load_tokenizer, tokenise
-from muattack.detect.features import collect_texts, encode_texts
+from muattack.detect.features import encode_texts, texts_to_train_on
 from muattack.errors import InputError
 from muattack.records import write_records
 from muattack.train.batches import pad, shuffled_batches
@@ -120,7 +120,7 @@ def test_a_frozen_encoder_stays_as_it_is_and_is_not_copied(tmp_path):
 def test_features_give_the_same_detector_as_encoding_on_the_fly(tmp_path):
     encoder, captions = micro.frozen_bert(), micro.captions()
     detector = {"rr": 0.5}
-    texts = collect_texts(captions, None, {}, {"rr": detector}, CONFIG["training"]["classifier"]["draws"], 1)
+    texts = texts_to_train_on(captions, None, [("captions", 0.5)], CONFIG["training"]["classifier"]["draws"], 1)
     shards = []
     for shard in range(2):
         shards.append(tmp_path / f"{shard}.parquet")

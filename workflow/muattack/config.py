@@ -153,6 +153,24 @@ def _alternative(option: dict) -> str:
     return _types(option["type"]) if "type" in option else "a mapping"
 
 
+def _encoder_faults(name: str, encoder: dict) -> list[str]:
+    """Return what the encoder of the run lacks."""
+    where = f"encoders.{name}"
+    if encoder["source"] != "pretrain":
+        if encoder.get("path"):
+            return []
+        what = "a local folder or a hub id" if encoder["source"] == "huggingface" else "the name of an installed package"
+        return [f"{where}.source is {encoder['source']}, so {where}.path must name {what}."]
+    shape = encoder.get("pretrain")
+    if not shape:
+        return [f"{where}.source is pretrain, so {where}.pretrain must hold its shape and training. Copy the block from encoders.tiny."]
+    if shape["width"] % shape["heads"]:
+        return [f"{where}.pretrain.width {shape['width']} is no multiple of heads {shape['heads']}. Write, say, width: 128, heads: 4."]
+    if encoder["trainable"] == "classifier" and shape["epochs"] == 0:
+        return [f"{where} is frozen (trainable: classifier) but never trained (pretrain.epochs: 0). Set one of the two otherwise."]
+    return []
+
+
 def _meaning_faults(config: dict) -> list[str]:
     """Return what a schema cannot say: references between keys, sums, conditions."""
     faults = []
@@ -160,6 +178,11 @@ def _meaning_faults(config: dict) -> list[str]:
 
     if config["encoder"] not in config["encoders"]:
         faults.append(f"encoder names `{config['encoder']}`, which is not among the encoders. {_nearest(config['encoder'], config['encoders'])}")
+    else:
+        faults += _encoder_faults(config["encoder"], config["encoders"][config["encoder"]])
+    lengths = config["evaluate"]["lengths"]
+    if lengths != sorted(lengths):
+        faults.append(f"evaluate.lengths is {lengths}, but must rise. Write {sorted(lengths)}.")
     total = sum(captions["split"].values())
     if abs(total - 1) > 1e-9:
         faults.append(f"captions.split adds up to {total:g}, but the three shares must add up to 1, as in train: 0.70, val: 0.15, test: 0.15.")

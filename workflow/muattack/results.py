@@ -46,6 +46,27 @@ def sweep_detectors(detectors: dict[str, dict]) -> dict[str, float]:
     return dict(sorted(found.items(), key=lambda item: (item[1], item[0])))
 
 
+def training_settings(config: dict) -> dict:
+    """Return the part of the block `training` that training on the run's encoder reads: other keys must not re-train anything."""
+    training = config["training"]
+    both = {key: training[key] for key in ("weight_decay", "warmup_share", "clip_norm", "best", "threads")}
+    if config["encoders"][config["encoder"]]["trainable"] == "classifier":
+        return both | {"classifier": training["classifier"]}
+    return both | {key: training[key] for key in ("learning_rate", "epochs", "token_budget", "rr")}
+
+
+def cached_draws(config: dict) -> int | None:
+    """Return how many RR-draws a text a frozen encoder encodes beforehand: no more than there are epochs; null for none."""
+    classifier = config["training"]["classifier"]
+    return classifier["draws"] and min(classifier["draws"], classifier["epochs"])
+
+
+def rr_shares(config: dict) -> list[tuple[str, float]]:
+    """Return the (domain, m) of all detectors trained with RR, sorted, each once."""
+    detectors = config["detectors"].values()
+    return sorted({(detector.get("train_on", "captions"), detector["rr"]) for detector in detectors if detector.get("rr")})
+
+
 def training_facts(config: dict, name: str) -> dict:
     """Return everything that the training of a detector depends on: two detectors with equal facts have equal weights.
 
@@ -57,7 +78,7 @@ def training_facts(config: dict, name: str) -> dict:
     return {
         "seed": config["seed"],
         "encoder": config["encoders"][config["encoder"]],
-        "training": config["training"],
+        "training": training_settings(config),
         "train_on": detector.get("train_on", "captions"),
         "base": config["base"] if on_base else None,
         "rr": detector.get("rr") or 0.0,

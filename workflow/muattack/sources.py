@@ -45,4 +45,7 @@ def library_sources(script: str | Path) -> list[str]:
         if file not in seen:
             seen.add(file)
             waiting.extend(_imports(file))
+    # Word lists are read by these modules as data.
+    if {PACKAGE / "mutate" / "registry.py", PACKAGE / "data" / "simulate.py"} & seen:
+        seen.update(PACKAGE.glob("mutate/words/*.txt"))
     return sorted(str(file) for file in seen)

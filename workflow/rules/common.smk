@@ -15,7 +15,7 @@ os.environ.update(PYTHONPATH=os.pathsep.join(dict.fromkeys([LIBRARY, *filter(Non
 from muattack.config import check_config, data_file
 from muattack.errors import InputError
 from muattack.mutate.registry import WORD_LISTS, check_tasks, load_sets
-from muattack.results import FIGURE_DETECTORS, figures_of, tables_of, trained_as
+from muattack.results import FIGURE_DETECTORS, cached_draws, figures_of, rr_shares, tables_of, trained_as, training_settings
 from muattack.sources import library_sources
 
 try:
@@ -148,9 +148,9 @@ def encoder_folder(wildcards):
     return f"results/{wildcards.run}/encoder" if PRETRAINED_HERE else []
 
 
-def feature_files(wildcards):
-    """The features of all the run's texts, where the encoder is frozen."""
-    return expand("results/{run}/features/{shard}.parquet", run=wildcards.run, shard=range(FEATURE_SHARDS)) if FROZEN else []
+def features(texts):
+    """The features of the texts for training ("train") or testing ("test"), where the encoder is frozen."""
+    return expand("results/{{run}}/features/{texts}-{shard}.parquet", texts=texts, shard=range(FEATURE_SHARDS)) if FROZEN else []
 
 
 def caption_files(wildcards):

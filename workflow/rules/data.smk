@@ -46,7 +46,7 @@ rule train_captioner:
         "results/{run}/benchmarks/train_captioner/{captioner}.tsv"
     conda:
         "../../envs/torch.yaml"
-    threads: 1
+    threads: config["training"]["threads"]
     resources:
         mem_mb=memory(2000),
         runtime=30,
@@ -74,7 +74,7 @@ rule caption_scenes:
         "results/{run}/benchmarks/caption_scenes/{part}-{captioner}.tsv"
     conda:
         "../../envs/torch.yaml"
-    threads: 1
+    threads: config["training"]["threads"]
     resources:
         mem_mb=memory(2000),
         runtime=30,

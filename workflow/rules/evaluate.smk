@@ -8,7 +8,7 @@ rule score_texts:
         captions="results/{run}/captions.parquet",
         mutants=expand("results/{{run}}/mutants/{set}.parquet", set=[*MUTANTS, "operators"]),
         encoder=encoder_folder,
-        features=feature_files,
+        features=features("test"),
         library=library("score_texts"),
     output:
         "results/{run}/scores/{detector}.parquet",
@@ -18,7 +18,7 @@ rule score_texts:
         "results/{run}/benchmarks/score_texts/{detector}.tsv"
     conda:
         "../../envs/torch.yaml"
-    threads: 1
+    threads: config["training"]["threads"]
     resources:
         mem_mb=memory(3000),
         runtime=120,

@@ -14,7 +14,7 @@ rule pretrain_encoder:
         "results/{run}/benchmarks/pretrain_encoder/all.tsv"
     conda:
         "../../envs/torch.yaml"
-    threads: 1
+    threads: config["training"]["threads"]
     resources:
         mem_mb=memory(3000),
         runtime=120,
@@ -29,36 +29,64 @@ rule pretrain_encoder:
 
 
 # A frozen encoder sees each distinct text of the run once: the features serve every detector. Shards only share out the work.
-rule encode_features:
+rule encode_training_texts:
     input:
         captions="results/{run}/captions.parquet",
         base=base_captions,
-        mutants=expand("results/{{run}}/mutants/{set}.parquet", set=[*MUTANTS, "operators"]),
         encoder=encoder_folder,
-        library=library("encode_features"),
+        library=library("encode_training_texts"),
     output:
-        "results/{run}/features/{shard}.parquet",
+        "results/{run}/features/train-{shard}.parquet",
     log:
-        "results/{run}/logs/encode_features/{shard}.log",
+        "results/{run}/logs/encode_training_texts/{shard}.log",
     benchmark:
-        "results/{run}/benchmarks/encode_features/{shard}.tsv"
+        "results/{run}/benchmarks/encode_training_texts/{shard}.tsv"
     conda:
         "../../envs/torch.yaml"
-    threads: 1
+    threads: config["training"]["threads"]
     resources:
         mem_mb=memory(4000),
         runtime=240,
     params:
         encoder=block("encoders", config["encoder"]),
-        training=block("training"),
-        detectors=block("detectors"),
-        mutants=[*MUTANTS, "operators"],
-        shards=FEATURE_SHARDS,
+        wanted=json.dumps(rr_shares(config)),
+        draws=cached_draws(config),
         seed=config["seed"],
+        shards=FEATURE_SHARDS,
+        threads=config["training"]["threads"],
     message:
-        "Encode the run's texts with the frozen encoder, shard {wildcards.shard}"
+        "Encode the texts that detectors are trained on, shard {wildcards.shard}"
     script:
-        "../scripts/encode_features.py"
+        "../scripts/encode_training_texts.py"
+
+
+# Apart from the texts of training: a new operator set encodes its mutants and trains nothing anew.
+rule encode_test_texts:
+    input:
+        captions="results/{run}/captions.parquet",
+        mutants=expand("results/{{run}}/mutants/{set}.parquet", set=[*MUTANTS, "operators"]),
+        encoder=encoder_folder,
+        library=library("encode_test_texts"),
+    output:
+        "results/{run}/features/test-{shard}.parquet",
+    log:
+        "results/{run}/logs/encode_test_texts/{shard}.log",
+    benchmark:
+        "results/{run}/benchmarks/encode_test_texts/{shard}.tsv"
+    conda:
+        "../../envs/torch.yaml"
+    threads: config["training"]["threads"]
+    resources:
+        mem_mb=memory(4000),
+        runtime=240,
+    params:
+        encoder=block("encoders", config["encoder"]),
+        shards=FEATURE_SHARDS,
+        threads=config["training"]["threads"],
+    message:
+        "Encode the texts that detectors are tested on, shard {wildcards.shard}"
+    script:
+        "../scripts/encode_test_texts.py"
 
 
 # Base, finetune, RR, dropout, RR with dropout, the m sweep: one rule, the settings differ.
@@ -67,7 +95,7 @@ rule train_detector:
         captions=lambda wildcards: f"results/{wildcards.run}/{training_table(wildcards.detector)}",
         encoder=encoder_folder,
         start=start_folder,
-        features=feature_files,
+        features=features("train"),
         library=library("train_detector"),
     output:
         directory("results/{run}/detectors/{detector}"),
@@ -79,13 +107,14 @@ rule train_detector:
         detector=names(sorted(set(TRAINED_AS.values()))),
     conda:
         "../../envs/torch.yaml"
-    threads: 1
+    threads: config["training"]["threads"]
     resources:
         mem_mb=memory(3000),
         runtime=240,
     params:
         encoder=block("encoders", config["encoder"]),
-        training=block("training"),
+        training=json.dumps(training_settings(config)),
+        normalise=config["captions"]["normalise"],
         detector=lambda wildcards: block("detectors", wildcards.detector),
         seed=config["seed"],
     message:

@@ -20,4 +20,5 @@ train_detector(
     params.seed,
     features=list(given.features) or None,
     start=given.start or None,
+    mode=params.normalise,
 )

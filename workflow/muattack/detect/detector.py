@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 
+from muattack.data.captions import normalise
 from muattack.detect.encoder import (
     LABELS,
     Head,
@@ -81,9 +82,16 @@ class TransformersDetector:
     """A transformers model with a classifier, scored in batches by token budget."""
 
     def __init__(
-        self, model: torch.nn.Module, tokenizer, max_length: int, labels: Sequence[str], description: dict | None = None, who: str = ""
+        self,
+        model: torch.nn.Module,
+        tokenizer,
+        max_length: int,
+        labels: Sequence[str],
+        description: dict | None = None,
+        who: str = "",
+        mode: str = "none",
     ) -> None:
-        self.model, self.tokenizer, self.max_length, self.who = model.eval(), tokenizer, max_length, who
+        self.model, self.tokenizer, self.max_length, self.who, self.mode = model.eval(), tokenizer, max_length, who, mode
         self.labels, self.description = tuple(labels), description or {}
         # P(machine) goes last, whatever the order of the model's outputs.
         machine = [index for index, label in enumerate(labels) if label == "machine"]
@@ -106,7 +114,7 @@ class TransformersDetector:
     def truncated(self, texts: Sequence[str]) -> np.ndarray:
         """Return which texts are longer than the model sees (n, bool)."""
         unique, inverse = distinct(texts)
-        return tokenise(self.tokenizer, unique, self.max_length)[1][inverse]
+        return self._tokenise(unique)[1][inverse]
 
     def judge(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Return what `predict` and `truncated` do, tokenising once."""
@@ -114,7 +122,7 @@ class TransformersDetector:
         scores, truncated = np.empty((len(unique), len(self.labels))), np.zeros(len(unique), dtype=bool)
         for start in range(0, len(unique), CHUNK):
             part = slice(start, start + CHUNK)
-            tokens, truncated[part] = tokenise(self.tokenizer, unique[part], self.max_length)
+            tokens, truncated[part] = self._tokenise(unique[part])
             scores[part] = self._predict_tokens(tokens)
         return check_scores(scores, unique, self.who)[inverse], truncated[inverse]
 
@@ -123,6 +131,9 @@ class TransformersDetector:
         with torch.inference_mode():
             logits = self.model.classify(torch.from_numpy(np.ascontiguousarray(vectors)))
         return self._probabilities(logits)
+
+    def _tokenise(self, texts: list[str]) -> tuple[list[list[int]], np.ndarray]:
+        return tokenise(self.tokenizer, [normalise(text, self.mode) for text in texts], self.max_length)
 
     def _predict_tokens(self, tokens: list[list[int]]) -> np.ndarray:
         scores = np.empty((len(tokens), len(self.labels)))
@@ -157,11 +168,13 @@ class CallableDetector:
         return np.zeros(len(texts), dtype=bool)
 
 
-def load_detector(spec: str | os.PathLike, labels: Sequence[str] | None = None, max_length: int | None = None) -> Detector:
+def load_detector(spec: str | os.PathLike, labels: Sequence[str] | None = None, max_length: int | None = None, mode: str | None = None) -> Detector:
     """Open a detector: a folder that a run made, a sequence classifier in Hugging Face format, or `module:function`.
 
     `labels` names the outputs of a foreign model in their order, for example ("machine", "human") for the released OpenAI
-    detector, whose output 0 is fake; a file muattack.json with `labels` in its folder does the same. Raises InputError when
+    detector, whose output 0 is fake; a file muattack.json with `labels` in its folder does the same. `mode` says how texts are
+    normalised before they are scored (see `muattack.data.captions.normalise`), by default as the detector's training texts
+    were: a capital and a full stop alone make a text foreign to a detector that never saw any. Raises InputError when
     the folder holds no model, when nothing says which output is the machine's, or when an encoder it refers to is not the one it
     was trained on.
     """
@@ -180,24 +193,19 @@ def load_detector(spec: str | os.PathLike, labels: Sequence[str] | None = None, 
     tokenizer = load_tokenizer(folder)
     ours = description.get("head") == "muattack"
     model = load_pooled(folder, description) if ours else OwnHeadClassifier(load_own_head(folder))
-    names = labels or description.get("labels") or _own_labels(model, folder)
+    names = labels or description.get("labels") or [str(model.config.id2label[index]) for index in range(model.config.num_labels)]
     classes = model.head.out_proj.out_features if ours else model.config.num_labels
     if len(names) != classes:
         raise InputError(
             f"The detector {folder} has {classes} outputs, but its labels name {len(names)}: {list(names)}. Name each output once, in order."
         )
-    longest = max_length or description.get("max_length") or _longest(model, tokenizer)
-    return TransformersDetector(model, tokenizer, longest, names, description, str(folder))
-
-
-def _own_labels(model: torch.nn.Module, folder: Path) -> list[str]:
-    names = [str(model.config.id2label[index]) for index in range(model.config.num_labels)]
-    if len(names) == 2 and "machine" not in names:
+    if len(names) < 2 or (len(names) == 2 and "machine" not in names):
         raise InputError(
-            f"Nothing says which output of the detector {folder} is the machine's: its labels are {names}. Write a file {DESCRIPTION} into the folder, "
-            'for example {"labels": ["machine", "human"]} when output 0 is the machine\'s.'
+            f"Nothing says which output of the detector {folder} is the machine's: its labels are {list(names)}. Write a file {DESCRIPTION} into the "
+            'folder, for example {"labels": ["machine", "human"]} when output 0 is the machine\'s.'
         )
-    return names
+    longest = max_length or description.get("max_length") or _longest(model, tokenizer)
+    return TransformersDetector(model, tokenizer, longest, names, description, str(folder), mode or description.get("normalise", "none"))
 
 
 def _longest(model: torch.nn.Module, tokenizer) -> int:
@@ -247,7 +255,9 @@ def encoder_reference(encoder: dict, found: Path, folder: Path) -> dict:
     return {"source": "folder", "path": os.path.relpath(found.resolve(), folder.resolve()), **reference}
 
 
-def save_detector(folder: str | os.PathLike, model: torch.nn.Module, tokenizer, encoder: dict, found: Path, dropout: float, settings: dict) -> None:
+def save_detector(
+    folder: str | os.PathLike, model: torch.nn.Module, tokenizer, encoder: dict, found: Path, dropout: float, settings: dict, mode: str = "none"
+) -> None:
     """Write a trained detector as a Hugging Face folder; muattack.json comes last and says that the folder is complete.
 
     With the architecture's own head: a whole model that AutoModelForSequenceClassification opens. With our head:
@@ -274,6 +284,7 @@ def save_detector(folder: str | os.PathLike, model: torch.nn.Module, tokenizer, 
         "pooling": encoder["pooling"],
         "labels": list(LABELS),
         "max_length": encoder["max_length"],
+        "normalise": mode,
         "dropout": dropout,
         "encoder": reference,
         "encoder_sha256": sha256(found / "model.safetensors"),

@@ -15,11 +15,13 @@ from torch import nn
 from transformers.utils import import_utils
 
 # Where scikit-learn is installed, transformers imports it for a way of decoding that nothing here uses: a third of a short job's start.
-import_utils._sklearn_available = False
+_sklearn_available, import_utils._sklearn_available = import_utils._sklearn_available, False
 
 from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 from transformers.models.auto.modeling_auto import MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES
 from transformers.utils import logging as transformers_logging
+
+import_utils._sklearn_available = _sklearn_available
 
 from muattack.errors import InputError
 from muattack.records import sha256
@@ -76,10 +78,15 @@ def locate_encoder(encoder: dict, folder: str | os.PathLike | None = None) -> Pa
         raise InputError(f"An encoder's source is {source!r}, but must be one of pretrain, package, huggingface.")
     if not (found / "config.json").is_file():
         raise InputError(f"The model folder {found} holds no config.json. Name a folder that transformers can load, or let the workflow make it.")
+    weights = found / "model.safetensors"
+    if not weights.is_file():
+        raise InputError(
+            f"The model folder {found} holds no model.safetensors. Weights in several files or in pickles (.bin) are not read: load the model once "
+            "with transformers and save it by save_pretrained(folder, max_shard_size='100GB')."
+        )
     expected = encoder.get("sha256")
     if expected:
-        weights = found / "model.safetensors"
-        actual = sha256(weights) if weights.is_file() else "no such file"
+        actual = sha256(weights)
         if actual != expected:
             raise InputError(
                 f"The weights {weights} of the encoder {encoder.get('path')} have the wrong checksum: SHA-256 expected {expected}, found {actual}. "

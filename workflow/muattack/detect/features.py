@@ -1,7 +1,7 @@
 """Features of a frozen encoder: each distinct text of a run is encoded once, and the vectors serve every detector."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import torch
 
 from muattack.detect.detector import distinct
-from muattack.detect.encoder import build_classifier, load_tokenizer, locate_encoder, tokenise
+from muattack.detect.encoder import LABELS, build_classifier, load_tokenizer, locate_encoder, tokenise
 from muattack.errors import InputError
 from muattack.progress import progress
 from muattack.records import read_meta, sha256
@@ -21,32 +21,32 @@ from muattack.train.rr import draw_captions
 TOKEN_BUDGET = 2048
 
 
-def collect_texts(
-    captions: pd.DataFrame,
-    base_captions: pd.DataFrame | None,
-    mutants: Mapping[str, str | os.PathLike],
-    detectors: Mapping[str, dict],
-    draws: int | None,
-    seed: int,
+def texts_to_train_on(
+    captions: pd.DataFrame, base_captions: pd.DataFrame | None, wanted: Sequence[tuple[str, float]], draws: int | None, seed: int
 ) -> list[str]:
-    """Return the distinct texts that the detectors of a run see, by length and alphabet.
+    """Return the distinct texts that the training of a run's detectors sees, by length and alphabet.
 
-    All captions (the OOD domain's: the test split only), all mutants, and for each m of a detector the `draws` RR-draws of
-    its training captions (none when `draws` is null: they are encoded when they are drawn).
+    The training and validation texts of human and machine, of the run and of the base domain, and for each (domain, m) in
+    `wanted` (domain: captions or base) the `draws` RR-draws of its training texts (none when `draws` is null: they are encoded
+    when they are drawn).
     """
-    needed = captions["split"].eq("test") | captions["source"].isin(["human", "machine"])
-    texts = [*captions.loc[needed, "text"]]
-    tables = {"captions": captions}
-    if base_captions is not None:
-        texts += [*base_captions["text"]]
-        tables["base"] = base_captions
-    for path in mutants.values():
-        texts += pq.read_table(path, columns=["mutated"])["mutated"].to_pylist()
-    wanted = sorted({(detector.get("train_on", "captions"), detector["rr"]) for detector in detectors.values() if detector.get("rr")})
-    for domain, m in wanted if draws else []:
-        train = tables[domain][tables[domain]["split"] == "train"]
+    tables = {"captions": captions, "base": base_captions}
+    used = {
+        domain: table[table["source"].isin(LABELS) & table["split"].isin(["train", "val"])] for domain, table in tables.items() if table is not None
+    }
+    texts = [text for table in used.values() for text in table["text"]]
+    for domain, m in sorted(map(tuple, wanted)) if draws else []:
+        train = used[domain][used[domain]["split"] == "train"]
         for number in range(draws):
             texts += draw_captions(train["text"].tolist(), train["id"].tolist(), m, seed, number)
+    return distinct(texts)[0]
+
+
+def texts_to_score(captions: pd.DataFrame, mutants: Iterable[str | os.PathLike]) -> list[str]:
+    """Return the distinct texts that the detectors of a run are tested on, by length and alphabet: the test split and all mutants."""
+    texts = captions.loc[captions["split"] == "test", "text"].tolist()
+    for path in mutants:
+        texts += pq.read_table(path, columns=["mutated"])["mutated"].to_pylist()
     return distinct(texts)[0]
 
 

@@ -25,7 +25,8 @@ def score_captions(
     scored once; with a frozen encoder its vector comes from `features` where they hold it.
     """
     if not hasattr(detector, "predict"):
-        detector = load_detector(detector)
+        # The run's texts are normalised already, and what a mutation put in must reach the detector as it is.
+        detector = load_detector(detector, mode="none")
     test = captions[captions["split"] == "test"]
     parts = [("clean", test["id"].tolist(), [""] * len(test), test["text"].tolist())]
     for name, path in mutants.items():

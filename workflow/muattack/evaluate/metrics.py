@@ -48,14 +48,6 @@ class Texts:
     words: np.ndarray
 
 
-def auc_value(human: np.ndarray, machine: np.ndarray) -> float:
-    """Return the chance that a machine text scores above a human text, ties counting half; NaN if a class is empty."""
-    if not len(human) or not len(machine):
-        return np.nan
-    ordered = np.sort(human)
-    return float((np.searchsorted(ordered, machine, "left") + np.searchsorted(ordered, machine, "right")).sum() / 2 / len(human) / len(machine))
-
-
 def allowed_alarms(n: int | np.ndarray, fpr: float) -> int | np.ndarray:
     """Return how many of n human texts may be called machine: the whole part of n times the rate, without rounding errors."""
     rate = Fraction(str(fpr))

@@ -101,7 +101,7 @@ def about_intervals(config: Mapping) -> str:
     evaluate = config["evaluate"]
     return (
         f"Square brackets: {100 * evaluate['confidence']:g} % intervals from {evaluate['bootstrap']:,} bootstrap resamples of the test images, seed "
-        f"{config['seed']}; one of no width only says that all resamples agree."
+        f"{config['seed']}; one of no width only says that all resamples agree. They cover other images, not another training seed."
     )
 
 
@@ -431,18 +431,26 @@ def sweep(inputs: Inputs) -> tuple[pd.DataFrame, str]:
     parts = []
     for domain, part in frame.groupby("domain", sort=False):
         best = part.groupby("task").auc.max()
-        table = part.set_index(["m", "task"])
+        table = part.set_index(["detector", "task"])
         present = [task for task in tasks if task in best.index]
         rows = []
-        for m in dict.fromkeys(part.m):
+        for detector, m in dict.fromkeys(zip(part.detector, part.m, strict=True)):
             cells = []
             for task in present:
-                row = table.loc[(m, task)]
+                row = table.loc[(detector, task)]
                 value = f"**{number(row.auc)}**" if row.auc == best[task] else number(row.auc)
-                mark = "" if m == 0 or pd.isna(row.difference_low) else "↑" if row.difference_low > 0 else "↓" if row.difference_high < 0 else ""
+                mark = (
+                    ""
+                    if detector == "finetune" or pd.isna(row.difference_low)
+                    else "↑"
+                    if row.difference_low > 0
+                    else "↓"
+                    if row.difference_high < 0
+                    else ""
+                )
                 cells.append(f"{value}{mark} {interval(row.auc_low, row.auc_high, 2)}" if pd.notna(row.auc) else NONE)
-            rows.append(["0 (Finetune)" if m == 0 else f"{m:g}", *cells])
-        rows += [["n machine", *(f"{table.n_machine[next(iter(steps.values())), task]:,}" for task in present)]]
+            rows.append(["0 (Finetune)" if detector == "finetune" else f"{m:g}", *cells])
+        rows += [["n machine", *(f"{table.n_machine[part.detector.iloc[0], task]:,}" for task in present)]]
         parts += [f"## {DOMAINS[domain]}", grid(["m", *map(task_label, present)], rows)]
     text = page(
         "AUC by m, the largest share of words that RR-training removes",

@@ -13,7 +13,7 @@ from muattack.detect.detector import DESCRIPTION, distinct, load_detector, save_
 from muattack.detect.encoder import LABELS, OwnHeadClassifier, build_classifier, load_tokenizer, locate_encoder, tokenise
 from muattack.detect.features import Features, load_features, vectors_of
 from muattack.errors import InputError
-from muattack.evaluate.metrics import auc_value
+from muattack.evaluate.auc import auc_value
 from muattack.progress import progress
 from muattack.records import sha256, write_json
 from muattack.seeds import digest
@@ -100,6 +100,7 @@ class State:
     model: torch.nn.Module
     optimiser: torch.optim.Optimizer
     schedule: torch.optim.lr_scheduler.LRScheduler
+    clip_norm: float = 1.0
     epoch: int = 0
     history: list[dict] = field(default_factory=list)
     best_epoch: int = -1
@@ -110,7 +111,7 @@ def plain_step(feed, state: State, inputs: tuple[torch.Tensor, ...], labels: tor
     """Take one step of AdamW on the cross-entropy of a batch; return the mean loss. Other trainers replace this function."""
     loss = torch.nn.functional.cross_entropy(feed.forward(state.model, inputs), labels)
     loss.backward()
-    torch.nn.utils.clip_grad_norm_([parameter for parameter in state.model.parameters() if parameter.requires_grad], 1.0)
+    torch.nn.utils.clip_grad_norm_([parameter for parameter in state.model.parameters() if parameter.requires_grad], state.clip_norm)
     state.optimiser.step()
     state.schedule.step()
     state.optimiser.zero_grad(set_to_none=True)
@@ -233,11 +234,12 @@ def train_detector(
     features: Sequence[str | os.PathLike] | None = None,
     start: str | os.PathLike | None = None,
     step: Callable = plain_step,
+    mode: str = "none",
 ) -> None:
     """Train one detector on the splits train and val of `captions` and write its folder.
 
     `encoder`, `training`, `detector` are the entries of the configuration; `features` are the shards of a frozen encoder,
-    `start` the folder of the detector to start from. Writes the model in Hugging Face format, muattack.json, history.json
+    `start` the folder of the detector to start from, `mode` how the texts were normalised. Writes the model in Hugging Face format, muattack.json, history.json
     (loss and AUC by epoch) and meta.json. The seed of everything random is the run's: detectors that differ in m or dropout
     alone start from the same weights and see the same draws, and equal settings give equal bytes.
     Raises InputError for a split that cannot be trained on and a loss that is not finite.
@@ -279,7 +281,7 @@ def train_detector(
     epochs = settings["epochs"]
     steps = epochs * len(feed.batches(epoch_items(0)[0], np.random.default_rng(digest(part, "order", 0))))
     optimiser = make_optimiser(model, settings["learning_rate"], training["weight_decay"])
-    state = State(model, optimiser, make_schedule(optimiser, steps, training["warmup_share"]))
+    state = State(model, optimiser, make_schedule(optimiser, steps, training["warmup_share"]), training["clip_norm"])
     cut = fit(state, feed, epoch_items, labels, val_items, val_labels, epochs, training["best"], part, step)
 
     with torch.no_grad():
@@ -311,4 +313,4 @@ def train_detector(
         },
     )
     # A tokenizer fresh from its files: one that has cut a text would write that down.
-    save_detector(folder, model, load_tokenizer(found), encoder, found, dropout, known)
+    save_detector(folder, model, load_tokenizer(found), encoder, found, dropout, known, mode)

@@ -9,7 +9,7 @@ import torch
 from transformers import PreTrainedTokenizerFast, RobertaConfig
 from transformers.models.roberta.modeling_roberta import RobertaForMaskedLM
 
-from muattack.detect.encoder import open_to_readers, quiet_transformers, tokenise
+from muattack.detect.encoder import LABELS, open_to_readers, quiet_transformers, tokenise
 from muattack.errors import InputError
 from muattack.progress import progress
 from muattack.records import write_json
@@ -40,7 +40,7 @@ def mask_tokens(ids: torch.Tensor, real: torch.Tensor, share: float, mask_id: in
 
 
 def pretrain_encoder(captions: pd.DataFrame, encoder: dict, out_folder: str | os.PathLike, seed: int, threads: int = 1) -> None:
-    """Train tokenizer and encoder on the texts of split `train` and write them as a Hugging Face folder.
+    """Train tokenizer and encoder on the human and machine texts of split `train` and write them as a Hugging Face folder.
 
     `encoder` is the encoder's entry in the configuration. The folder holds config.json, model.safetensors, the tokenizer's
     files, history.json (loss by epoch) and meta.json. Same texts, settings, seed and threads give the same bytes.
@@ -48,7 +48,8 @@ def pretrain_encoder(captions: pd.DataFrame, encoder: dict, out_folder: str | os
     """
     torch.set_num_threads(threads)
     settings, max_length = encoder["pretrain"], encoder["max_length"]
-    texts = captions.loc[captions["split"] == "train", "text"].tolist()
+    # The OOD captioner's texts are for testing only, here as in the training of detectors.
+    texts = captions.loc[captions["split"].eq("train") & captions["source"].isin(LABELS), "text"].tolist()
     if not texts:
         raise InputError("There is no text in the split `train` to pretrain the encoder on. Raise captions.images or captions.split.train.")
     if settings["width"] % settings["heads"]:
