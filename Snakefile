@@ -12,7 +12,7 @@
 #   logs/{rule}/  benchmarks/{rule}/                               what happened, and what it cost
 from snakemake.utils import min_version
 
-min_version("9.0")
+min_version("9.20")
 
 
 configfile: "config/config.yaml"

@@ -134,7 +134,7 @@ def test_mutate_captions(run, captions, tmp_path):
         "mutate_captions",
         input={"captions": captions},
         output=["mwr.parquet"],
-        params={"mutate": json.dumps(block), "seed": 1},
+        params={"mutate": json.dumps(block), "seed": 1, "data": "."},
         wildcards={"set": "mwr"},
     )
     assert done.returncode == 0, done.stderr
@@ -148,7 +148,10 @@ def test_mutate_captions(run, captions, tmp_path):
 
 def test_mutate_operators(run, captions, tmp_path):
     done = run(
-        "mutate_operators", input={"captions": captions}, output=["operators.parquet"], params={"sets": json.dumps(read_config()["mutate"]["sets"])}
+        "mutate_operators",
+        input={"captions": captions},
+        output=["operators.parquet"],
+        params={"sets": json.dumps(read_config()["mutate"]["sets"]), "data": "."},
     )
     assert done.returncode == 0, done.stderr
     table = read_records(tmp_path / "operators.parquet")

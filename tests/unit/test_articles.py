@@ -1,10 +1,10 @@
-import json
 import os
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from muattack.data.captions import collect_captions
 from muattack.evaluate.articles import count_missing_articles, lacks_article
 
 DATA = Path(os.environ.get("MUATTACK_DATA", Path(__file__).parents[2] / "../shared/data"))
@@ -39,11 +39,10 @@ def test_shares_by_source_over_all_splits():
 @pytest.mark.data
 @pytest.mark.skipif(not (DATA / "captions/same_images").is_dir(), reason="needs captions/same_images in MUATTACK_DATA or ../shared/data")
 def test_real_captions_give_the_known_shares():
-    rows = []
-    for source, name in (("human", "human"), ("machine", "captioner1"), ("machine_ood", "captioner2")):
-        for image, texts in json.loads((DATA / f"captions/same_images/{name}.json").read_text(encoding="utf-8")).items():
-            rows += [(source, image, text.lower().strip().translate(str.maketrans("", "", ",.'"))) for text in texts]
-    table = count_missing_articles(pd.DataFrame(rows, columns=["source", "image_id", "text"])).set_index("source")
+    files = {"human": "human", "machine": "captioner1", "machine_ood": "captioner2"}
+    files = {source: str(DATA / f"captions/same_images/{name}.json") for source, name in files.items()}
+    captions, _ = collect_captions(files, None, "paper", {"train": 0.7, "val": 0.15, "test": 0.15}, 1)
+    table = count_missing_articles(captions).set_index("source")
     assert table.images.tolist() == [1975] * 3
     assert table.without.tolist() == [428, 5, 6]
     assert [f"{100 * share:.2f}" for share in table.share] == ["4.33", "0.05", "0.06"]

@@ -68,9 +68,29 @@ def test_every_schema_key_is_described_and_has_a_default():
 
     undescribed = [key for key, value in walk(schema) if "description" not in value]
     assert undescribed == []
-    assert "default" not in SCHEMA.read_text(encoding="utf-8").replace("Defaults stand", "")
-    text = DEFAULTS.read_text(encoding="utf-8") + SCHEMA.read_text(encoding="utf-8")
-    assert all(re.search(rf"\b{key}\b", text) for key, _ in walk(schema))
+    assert "default:" not in SCHEMA.read_text(encoding="utf-8")
+    # Optional keys of entries that users name; each stands in config.yaml's comments or in the README.
+    optional = {"replacement", "case", "case_sensitive", "occurrences", "revision", "start", "labels"}
+    have = {path[-1] for path in paths(read_yaml(DEFAULTS))}
+    assert {key for key, _ in walk(schema)} - have == optional
+    text = DEFAULTS.read_text(encoding="utf-8")
+    assert [key for key in sorted(optional) if not re.search(rf"\b{key}\b", text)] == []
+
+
+def test_no_key_stands_twice_in_a_file_of_ours(root):
+    """YAML takes the last of two equal keys without a word."""
+
+    class Strict(yaml.SafeLoader):
+        pass
+
+    def once(loader, node):
+        keys = [loader.construct_object(key) for key, _ in node.value]
+        assert len(keys) == len(set(keys)), f"{node.start_mark}: {keys}"
+        return dict(zip(keys, (loader.construct_object(value, deep=True) for _, value in node.value), strict=True))
+
+    Strict.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, once)
+    for file in [SCHEMA, *(root / "config").glob("*.yaml"), *(root / "envs").glob("*.yaml")]:
+        assert yaml.load(file.read_text(encoding="utf-8"), Strict)
 
 
 @pytest.mark.parametrize(
@@ -97,6 +117,11 @@ def test_every_schema_key_is_described_and_has_a_default():
         (("captions",), None, ["captions is None", "a mapping"]),
         (("base", "source"), "passages", ["base.passages"]),
         (("base", "min_words"), 50, ["larger than base.max_words"]),
+        (("run",), "demo\n", ["cannot be used in a file name"]),
+        (("evaluate", "lengths"), [13, 9], ["evaluate.lengths is [13, 9]", "Write [9, 13]"]),
+        (("evaluate", "lengths"), [], ["a list of at least 1"]),
+        (("encoders", "tiny", "source"), "huggingface", ["encoders.tiny.path must name a local folder or a hub id"]),
+        (("encoders", "tiny", "pretrain", "heads"), 3, ["width 128 is no multiple of heads 3"]),
     ],
 )
 def test_a_fault_is_explained(config, path, value, parts):

@@ -66,6 +66,9 @@ def test_output_0_is_fake_must_be_said_and_is_mapped(foreign, tmp_path):
     assert np.allclose(load_detector(tmp_path).predict(TEXTS[:10])[:, -1], expected[:, 0], atol=1e-6)
     with pytest.raises(InputError, match="2 outputs, but its labels name 3"):
         load_detector(foreign, labels=["machine", "human", "other"])
+    for names in (["fake", "real"], ["human", "Machine"]):
+        with pytest.raises(InputError, match="Nothing says which output"):
+            load_detector(foreign, labels=names)
 
 
 def test_positions_of_a_foreign_roberta_bound_the_length(foreign):

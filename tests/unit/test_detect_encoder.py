@@ -68,8 +68,6 @@ def test_a_text_without_tokens_is_an_error_and_a_blank_one_is_not():
     with pytest.raises(InputError, match="no token for the text '\\\\u200b'"):
         tokenise(tokenizer, ["a dog", "\u200b"], 50)
     assert len(tokenise(tokenizer, ["  "], 50)[0][0]) == 2
-    tokenizer.backend_tokenizer.post_processor = None
-    tokenizer.backend_tokenizer.normalizer = tokenizer.backend_tokenizer.normalizer
     assert tokenise(
         type(
             "Bare",

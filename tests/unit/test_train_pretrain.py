@@ -93,3 +93,15 @@ def test_what_cannot_be_trained_is_told(tmp_path):
     encoder["pretrain"]["heads"] = 3
     with pytest.raises(InputError, match="multiple of its heads"):
         pretrain_encoder(micro.captions(), encoder, tmp_path / "x", seed=1)
+
+
+def test_the_ood_captioners_texts_are_not_pretrained_on(tmp_path):
+    captions = micro.captions()
+    other = captions.copy()
+    other.loc[other.source == "machine_ood", "text"] = "zebras zigzag"
+    settings = micro.settings()["encoders"]["tiny"]
+    settings["pretrain"]["epochs"] = 1
+    for name, table in (("one", captions), ("other", other)):
+        pretrain_encoder(table, settings, tmp_path / name, 1)
+    assert (tmp_path / "one" / "model.safetensors").read_bytes() == (tmp_path / "other" / "model.safetensors").read_bytes()
+    assert (tmp_path / "one" / "tokenizer.json").read_bytes() == (tmp_path / "other" / "tokenizer.json").read_bytes()

@@ -28,10 +28,10 @@ def fingerprints(run):
 
 
 @pytest.mark.parametrize("name", ["config", "captions"])
-def test_dry_run(root, data, tmp_path, name):
+def test_dry_run(root, data, tmp_path, name, monkeypatch):
     if name == "captions" and not data.is_dir():
         pytest.skip(f"the real data is not at {data}; set MUATTACK_DATA to its folder")
-    os.environ["MUATTACK_DATA"] = str(data)
+    monkeypatch.setenv("MUATTACK_DATA", str(data))
     code, output = snakemake(root, tmp_path, "--dry-run", "--quiet", "rules", "--cores", "2", "--configfile", str(root / "config" / f"{name}.yaml"))
     assert code == 0, output
     code, output = snakemake(root, tmp_path, "--dry-run", "--cores", "2", "--configfile", str(root / "config" / f"{name}.yaml"))
@@ -100,6 +100,20 @@ def test_small_run_makes_everything_and_the_same_bytes_again(root, tmp_path):
     assert one.keys() == other.keys()
     assert [name for name in one if one[name] != other[name]] == []
 
-    # Nothing is left to do, and a touched page of text changes that not.
     code, output = snakemake(root, tmp_path / "2", "--cores", "2", "--configfile", str(HERE / "small.yaml"))
     assert "Nothing to be done" in output
+
+    # An operator set of the user's own: its mutants, every score and what hangs on them, but no training and no other mutants.
+    mine = ["--config", "mutate={sets: {colours: {kind: word, words: [red, blue]}}, tasks: {colour: [colours]}}"]
+    code, output = snakemake(root, tmp_path / "2", "--dry-run", "--cores", "2", "--configfile", str(HERE / "small.yaml"), *mine)
+    jobs = {line.split()[0]: int(line.split()[1]) for line in output.splitlines() if len(line.split()) == 2 and line.split()[1].isdigit()}
+    assert jobs["mutate_captions"] == 2
+    assert jobs["score_texts"] == 13
+    assert not {"train_detector", "pretrain_encoder", "collect_captions", "train_captioner"} & jobs.keys()
+
+    report = tmp_path / "2" / "report.html"
+    code, output = snakemake(root, tmp_path / "2", "--cores", "1", "--configfile", str(HERE / "small.yaml"), "--report", str(report))
+    assert code == 0, output
+    page = report.read_text(encoding="utf-8")
+    assert all(f"{figure}.png" in page for figure in ("fig3a", "fig3b", "fig4", "fig5", "fig6a", "fig6b", "fig6c", "fig7", "differences"))
+    assert "table1.csv" in page

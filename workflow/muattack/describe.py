@@ -1,5 +1,6 @@
 """Describe a finished run: what each result folder was made from and with."""
 
+import os
 import platform
 from collections.abc import Iterable, Mapping
 from importlib import metadata
@@ -51,7 +52,9 @@ def describe_files(folder: Path, files: Iterable[str | Path]) -> dict:
     return described
 
 
-def describe_run(run: Path, config: Mapping, folders: Mapping[str, list[str]], captions: str, metrics: str, data_files: Iterable[str]) -> None:
+def describe_run(
+    run: Path, config: Mapping, folders: Mapping[str, list[str]], captions: str, metrics: str, data_files: Iterable[str], data: str
+) -> None:
     """Write meta.json of the run and of each of its result folders.
 
     folders: name -> files. The run's own meta.json holds the whole configuration, versions, hashes of the data read, and counts;
@@ -66,7 +69,7 @@ def describe_run(run: Path, config: Mapping, folders: Mapping[str, list[str]], c
         | {
             "config": config,
             "machine": platform.machine(),
-            "inputs": {Path(path).name: sha256(path) for path in sorted(data_files)},
+            "inputs": {os.path.relpath(path, data): sha256(path) for path in sorted(data_files)},
             "captions": read_meta(captions) | {"sha256": sha256(captions)},
             "metrics": describe_files(run, [metrics]),
         },

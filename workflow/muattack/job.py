@@ -19,6 +19,15 @@ def go_offline() -> None:
     )  # fmt: skip
 
 
+_terminal = sys.stderr
+
+
+def tell(message: str) -> None:
+    """Say something to the person at the terminal that the log alone would hide; the log has it too."""
+    print(message, flush=True)
+    print(f"\n{message}\n", file=_terminal, flush=True)
+
+
 def start_log(snakemake) -> None:
     """Send everything the process prints, tracebacks included, to the rule's log.
 
@@ -26,7 +35,8 @@ def start_log(snakemake) -> None:
     error the traceback goes to the log and one paragraph to the terminal, with the log's path unless the error is the
     user's input (its message says all there is to say).
     """
-    terminal = os.fdopen(os.dup(2), "w")
+    global _terminal
+    terminal = _terminal = os.fdopen(os.dup(2), "w")
     log = os.open(snakemake.log[0], os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
     os.dup2(log, 1)
     os.dup2(log, 2)

@@ -20,10 +20,7 @@ from muattack.sources import library_sources
 
 try:
     checked = check_config(config)
-    for operator_set in checked["mutate"]["sets"].values():
-        if isinstance(operator_set["words"], str) and operator_set["words"] not in WORD_LISTS:
-            operator_set["words"] = data_file(checked, operator_set["words"])
-    check_tasks(checked["mutate"], load_sets(checked["mutate"]))
+    check_tasks(checked["mutate"], load_sets(checked["mutate"], data_file(checked, ".")))
 except InputError as error:
     raise WorkflowError(str(error)) from None
 config.clear()
@@ -112,7 +109,7 @@ def mutate_block(name):
 def word_lists(sets):
     """The user's word-list files among these sets."""
     named = [config["mutate"]["sets"][name]["words"] for name in sets]
-    return sorted({words for words in named if isinstance(words, str) and words not in WORD_LISTS})
+    return sorted({data_file(config, words) for words in named if isinstance(words, str) and words not in WORD_LISTS})
 
 
 def existing(files):
@@ -144,8 +141,11 @@ def training_table(detector):
 
 
 def encoder_folder(wildcards):
-    """The encoder's folder, where the run makes it."""
-    return f"results/{wildcards.run}/encoder" if PRETRAINED_HERE else []
+    """The encoder's folder, where the run makes it; the files of a local one, so that new weights are noticed."""
+    if PRETRAINED_HERE:
+        return f"results/{wildcards.run}/encoder"
+    path = ENCODER.get("path") or ""
+    return [f"{path}/{name}" for name in ("config.json", "model.safetensors") if Path(path, name).is_file()]
 
 
 def features(texts):

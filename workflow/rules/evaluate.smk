@@ -54,7 +54,7 @@ rule compute_metrics:
     params:
         detectors=DETECTORS,
         mutants=MUTANTS,
-        evaluate=block("evaluate"),
+        evaluate=json.dumps({key: config["evaluate"][key] for key in ("bootstrap", "confidence", "fpr", "threshold")}),
         mutate=block("mutate"),
         seed=config["seed"],
     message:

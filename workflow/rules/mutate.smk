@@ -21,6 +21,7 @@ rule mutate_captions:
         runtime=30,
     params:
         mutate=lambda wildcards: mutate_block(wildcards.set),
+        data=config["data"],
         seed=config["seed"],
     message:
         "Mutate the test captions with {wildcards.set}"
@@ -48,6 +49,7 @@ rule mutate_operators:
         runtime=30,
     params:
         sets=block("mutate", "sets"),
+        data=config["data"],
     message:
         "Mutate the machine's test captions with every operator on its own"
     script:

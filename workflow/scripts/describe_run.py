@@ -7,14 +7,16 @@ start_log(snakemake)
 import json
 from pathlib import Path
 
+from muattack.config import data_file
 from muattack.describe import describe_run
 
-given = snakemake.input
+given, config = snakemake.input, json.loads(snakemake.params.config)
 describe_run(
     Path(snakemake.output.run).parent,
-    json.loads(snakemake.params.config),
+    config,
     {"mutants": given.mutants, "scores": given.scores, "tables": given.tables, "figures": given.figures},
     given.captions,
     given.metrics,
     given.data,
+    data_file(config, "."),
 )

@@ -6,9 +6,10 @@ start_log(snakemake)
 
 import json
 
+from muattack.config import data_file
 from muattack.mutate.apply import mutate_file
 
-meta = mutate_file(
-    snakemake.input.captions, snakemake.output[0], snakemake.wildcards.set, json.loads(snakemake.params.mutate), seed=snakemake.params.seed
-)
+given, params = snakemake.input, snakemake.params
+folder = data_file({"data": params.data}, ".")
+meta = mutate_file(given.captions, snakemake.output[0], snakemake.wildcards.set, json.loads(params.mutate), folder, params.seed)
 print(json.dumps(meta, indent=1, ensure_ascii=False))

@@ -6,9 +6,11 @@ start_log(snakemake)
 
 import json
 
+from muattack.config import data_file
 from muattack.mutate.apply import mutate_operators
 from muattack.records import read_records, write_records
 
-mutants, meta = mutate_operators(read_records(snakemake.input.captions), {"sets": json.loads(snakemake.params.sets)})
+folder = data_file({"data": snakemake.params.data}, ".")
+mutants, meta = mutate_operators(read_records(snakemake.input.captions), {"sets": json.loads(snakemake.params.sets)}, folder)
 print(json.dumps(meta, indent=1, ensure_ascii=False))
 write_records(snakemake.output[0], mutants, meta)

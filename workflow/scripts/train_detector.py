@@ -13,7 +13,7 @@ given, params = snakemake.input, snakemake.params
 train_detector(
     read_records(given.captions),
     json.loads(params.encoder),
-    given.encoder or None,
+    given.encoder if isinstance(given.encoder, str) else None,
     json.loads(params.training),
     json.loads(params.detector),
     snakemake.output[0],

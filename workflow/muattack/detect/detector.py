@@ -27,6 +27,7 @@ from muattack.detect.encoder import (
     load_tokenizer,
     locate_encoder,
     open_to_readers,
+    position_limit,
     quiet_transformers,
     tokenise,
 )
@@ -204,16 +205,8 @@ def load_detector(spec: str | os.PathLike, labels: Sequence[str] | None = None, 
             f"Nothing says which output of the detector {folder} is the machine's: its labels are {list(names)}. Write a file {DESCRIPTION} into the "
             'folder, for example {"labels": ["machine", "human"]} when output 0 is the machine\'s.'
         )
-    longest = max_length or description.get("max_length") or _longest(model, tokenizer)
+    longest = max_length or description.get("max_length") or min(position_limit(model.config.to_dict()), tokenizer.model_max_length)
     return TransformersDetector(model, tokenizer, longest, names, description, str(folder), mode or description.get("normalise", "none"))
-
-
-def _longest(model: torch.nn.Module, tokenizer) -> int:
-    positions = getattr(model.config, "max_position_embeddings", None) or 512
-    # RoBERTa and its kin count positions from padding id + 1.
-    if model.config.model_type in ("roberta", "xlm-roberta", "camembert"):
-        positions -= model.config.pad_token_id + 1
-    return min(positions, tokenizer.model_max_length)
 
 
 def _load_callable(spec: str) -> CallableDetector:

@@ -4,6 +4,7 @@
 
 import copy
 import importlib.resources
+import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -84,6 +85,11 @@ def locate_encoder(encoder: dict, folder: str | os.PathLike | None = None) -> Pa
             f"The model folder {found} holds no model.safetensors. Weights in several files or in pickles (.bin) are not read: load the model once "
             "with transformers and save it by save_pretrained(folder, max_shard_size='100GB')."
         )
+    longest = position_limit(json.loads((found / "config.json").read_text(encoding="utf-8")))
+    if encoder.get("max_length", 0) > longest:
+        raise InputError(
+            f"The encoder in {found} has positions for {longest} tokens, but max_length is {encoder['max_length']}. Write `max_length: {longest}` or less."
+        )
     expected = encoder.get("sha256")
     if expected:
         actual = sha256(weights)
@@ -93,6 +99,14 @@ def locate_encoder(encoder: dict, folder: str | os.PathLike | None = None) -> Pa
                 "Install or copy the asset again; if you changed it on purpose, write the new value under `sha256`."
             )
     return found
+
+
+def position_limit(config: dict) -> int:
+    """Return how many tokens the position table of a model with this config.json holds; RoBERTa and its kin lose those up to the padding id."""
+    positions = config.get("max_position_embeddings") or 512
+    if config.get("model_type") in ("roberta", "xlm-roberta", "camembert"):
+        positions -= config.get("pad_token_id", 1) + 1
+    return positions
 
 
 def _local_model(encoder: dict) -> Path:

@@ -363,7 +363,7 @@ def operators(inputs: Inputs) -> tuple[pd.DataFrame, str]:
     by_set.append(["**all**", *total, f"{applied:,}", f"{mutants:,}", *overall])
     text = page(
         "Operators, each on its own",
-        "An operator is one word and one mutation of it (its removal, or its letters replaced). Here each is applied alone to every machine text of "
+        "An operator is one word and one mutation of it (its removal, or its letters replaced). Here each is applied alone to every machine text, in distribution, of "
         "the test split that it changes. A mutant fools a detector when its score falls below the threshold, "
         f"{config['evaluate']['threshold']:g}; the share that does is the operator's mutation score, in %. Flipped: of the texts that were detected "
         "before, the share that the mutation hides, in %.",
@@ -463,6 +463,14 @@ def sweep(inputs: Inputs) -> tuple[pd.DataFrame, str]:
     return frame, text
 
 
+def about_repeated(captions: pd.DataFrame) -> str:
+    """Say how many test texts stand word for word among the training texts: captioners repeat themselves."""
+    seen = set(captions.text[(captions.split == "train") & (captions.source != "machine_ood")])
+    test = captions[captions.split == "test"]
+    counts = [f"{test.text[test.source == name].isin(seen).sum():,} of {(test.source == name).sum():,} ({name})" for name in test.source.unique()]
+    return f"Test texts that stand word for word among the training texts of either class: {', '.join(counts)}."
+
+
 def tasks(inputs: Inputs) -> tuple[pd.DataFrame, str]:
     """Build the table of AUC on all tasks and single sets for every detector."""
     config = inputs.config
@@ -479,7 +487,13 @@ def tasks(inputs: Inputs) -> tuple[pd.DataFrame, str]:
             rows.append([task_label(task), f"{first.n_human:,} / {first.n_machine:,}", *values])
         header = ["Task", "n human / machine", *(detector_label(name, config["detectors"]) for name in names)]
         parts += [f"## {DOMAINS[domain]}", grid(header, rows)]
-    text = page("AUC on all tasks and single operator sets", about_tasks(config), about_intervals(config), *parts, about_small(frame))
+    text = page(
+        "AUC on all tasks and single operator sets",
+        about_tasks(config),
+        f"{about_intervals(config)} {about_repeated(inputs.captions)}",
+        *parts,
+        about_small(frame),
+    )
     return frame, text
 
 
