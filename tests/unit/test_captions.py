@@ -34,6 +34,12 @@ def test_coco_annotations_keep_the_order_of_the_images(tmp_path):
     assert list(read_captions(path)) == ["3", "7"]
 
 
+@pytest.mark.parametrize("listed", [None, 5, "x"])
+def test_annotations_without_a_list_of_images_are_read_in_their_order(tmp_path, listed):
+    path = write(tmp_path / "coco.json", {"images": listed, "annotations": [{"image_id": 7, "caption": "x"}, {"image_id": 3, "caption": "y"}]})
+    assert list(read_captions(path)) == ["7", "3"]
+
+
 def test_several_files_of_one_source_follow_each_other(tmp_path):
     first, second = write(tmp_path / "1.json", {"1": ["a"], "2": ["b"]}), write(tmp_path / "2.json", {"1": ["c"], "3": ["d"]})
     assert merge([first, second]) == {"1": ["a", "c"], "2": ["b"], "3": ["d"]}
@@ -56,7 +62,9 @@ def test_several_files_of_one_source_follow_each_other(tmp_path):
         (b'{"1": ["x", ""]}', ["image '1', caption 2", "is empty"]),
         (b'{"1": ["x", " \\t"]}', ["image '1', caption 2", "is empty"]),
         (b'{"1": ["x", 5]}', ["image '1', caption 2", "is 5 and no text"]),
-        (b'{"1": [null]}', ["image '1', caption 1", "is null and no text"]),
+        (b'{"1": [null]}', ["image '1', caption 1", "is null and no text", "take it out"]),
+        (b'{"annotations": [{"image_id": true, "caption": "x"}]}', ["annotations entry 1"]),
+        (b'[{"image_id": ' + b"1" * 5000 + b', "caption": "x"}]', ["cannot be read"]),
         (b'{"1": ["x"], "1": ["y"]}', ["'1' twice"]),
         (b'{"1": ["\\ud800"]}', ["image '1', caption 1", "surrogate"]),
         (b"[" * 100_000, ["nested too deeply"]),

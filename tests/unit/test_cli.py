@@ -89,7 +89,11 @@ def test_the_format_is_told_by_the_file_name_or_by_the_first_line(run, tmp_path)
     assert parsed(run("mutate", "mwr", "-", stdin=record)[1])[0]["id"] == "x"
     assert parsed(run("mutate", "mwr", "--format", "lines", stdin=record)[1])[0]["id"] == "1"
     assert parsed(run("mutate", "mwr", tmp_path / "a.txt", "--format", "jsonl")[1])[0]["id"] == "x"
-    assert [row["text"] for row in parsed(run("mutate", "mwr", stdin=b'{"id": 1}\n[1]')[1])] == ['{"id": 1}', "[1]"]
+    assert [row["text"] for row in parsed(run("mutate", "mwr", stdin=b'[1]\n{"id": 1}')[1])] == ["[1]", '{"id": 1}']
+    code, output, errors = run("mutate", "mwr", stdin=b'{"id": 1}\n[1]')
+    assert (code, output) == (1, b"")
+    assert 'row 1: the object has no "text"' in errors
+    assert "--format lines" in errors
     assert run("mutate", "mwr", stdin=b"")[:2] == (0, b"")
 
 

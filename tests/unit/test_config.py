@@ -114,10 +114,18 @@ def test_no_key_stands_twice_in_a_file_of_ours(root):
         (("mutate", "tasks", "clean"), ["word_articles"], ["`clean` is taken"]),
         (("mutate", "sets", "new"), {"kind": "sentence", "words": "x"}, ["one of word, character"]),
         (("mutate", "classes"), [], ["a list of at least 1"]),
-        (("captions",), None, ["captions is None", "a mapping"]),
+        (("captions",), None, ["captions is null", "a mapping"]),
         (("base", "source"), "passages", ["base.passages"]),
         (("base", "min_words"), 50, ["larger than base.max_words"]),
         (("run",), "demo\n", ["cannot be used in a file name"]),
+        (("run",), 2024, ["run is 2024", "Put it in quotes"]),
+        (("encoders", "minilm", "sha256"), "abc", ["must be a SHA-256", "64 digits"]),
+        (("training", "learning_rate"), "1e-4", ["is '1e-4'", "write 0.0001"]),
+        (("detectors", 1), {}, ["The name 1 at detectors is no text", "quotes"]),
+        (("detectors", "rr", "rr"), float("nan"), ["detectors.rr.rr is nan", "finite"]),
+        (("mutate", "sets", "mine"), {"kind": "word", "words": [True, "x"]}, ["mutate.sets.mine.words.0 is true", "put the word in quotes"]),
+        (("captions", "files", "machine"), [], ["captions.files.machine is []", "a list of at least 1"]),
+        (("encoders", "mine"), {"source": "pretrain"}, ["encoders.mine lacks the keys `pooling`, `trainable`, `max_length`"]),
         (("evaluate", "lengths"), [13, 9], ["evaluate.lengths is [13, 9]", "Write [9, 13]"]),
         (("evaluate", "lengths"), [], ["a list of at least 1"]),
         (("encoders", "tiny", "source"), "huggingface", ["encoders.tiny.path must name a local folder or a hub id"]),
@@ -181,3 +189,14 @@ def test_environments_agree_with_the_lock(root):
     for file in sorted((root / "envs").glob("*.yaml")):
         for package in yaml.safe_load(Path(file).read_text())["dependencies"][-1]["pip"]:
             assert package in lock, f"{file.name}: {package}"
+
+
+def test_mutants_of_single_operators_cannot_keep_unchanged_texts(config):
+    config["mutate"].update(apply="individually", keep="all")
+    with pytest.raises(InputError, match="keep cannot be all"):
+        check_config(config)
+
+
+def test_what_a_user_adds_comes_after_what_everybody_knows(config):
+    config["mutate"]["tasks"] = {"mine": ["word_articles"], **config["mutate"]["tasks"]}
+    assert list(check_config(config)["mutate"]["tasks"]) == ["mwr", "mwj", "mwd", "mcr", "mcj", "mcd", "mine"]

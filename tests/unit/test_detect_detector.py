@@ -155,3 +155,30 @@ def test_what_is_no_detector_and_no_text_is_told(foreign, tmp_path):
         load_detector(tmp_path)
     with pytest.raises(InputError, match="Text 1 to be scored is a float"):
         load_detector(foreign, labels=["machine", "human"]).predict(["a", float("nan")])
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("model.safetensors", b"short"), ("tokenizer.json", None), ("config.json", b"{"), ("model.safetensors", None)]
+)
+def test_a_damaged_folder_is_named(tmp_path, name, content):
+    AutoModelForSequenceClassification.from_pretrained(micro.tiny(), num_labels=2, id2label={0: "human", 1: "machine"}).save_pretrained(tmp_path)
+    for file in micro.tiny().glob("*token*"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    assert load_detector(tmp_path).labels == ("human", "machine")
+    if content is None:
+        for file in [tmp_path / name, *(tmp_path.glob("*token*") if "token" in name else [])]:
+            file.unlink(missing_ok=True)
+    else:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match="cannot be opened"):
+        load_detector(tmp_path)
+
+
+def broken_detector(texts):
+    return 1 / 0
+
+
+def test_a_function_that_fails_is_named():
+    detector = load_detector(f"{__name__}:broken_detector")
+    with pytest.raises(InputError, match="broken_detector failed on a list of 1 texts: ZeroDivisionError"):
+        detector.predict(["a"])

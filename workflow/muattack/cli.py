@@ -26,6 +26,10 @@ BOM = b"\xef\xbb\xbf"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit status."""
     options = parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        # What we print is UTF-8 whatever the terminal's locale says. Tests put streams of their own in place.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8")
     try:
         options.run(options)
         sys.stdout.flush()
@@ -35,6 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # The reader has seen enough (head, less). What is still buffered must not fail again when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    except OSError as error:
+        # A full disk, a closed descriptor.
+        print(f"muattack {options.command}: cannot read or write: {error.strerror or error}.", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
     except KeyboardInterrupt:
         return 130
     return 0
@@ -132,6 +141,13 @@ def score_lines(options: argparse.Namespace) -> None:
 
         detector = load_detector(options.detector)
         while batch := list(islice(texts, options.batch)):
+            for key, text in batch:
+                try:
+                    text.encode("utf-8")
+                except UnicodeEncodeError:
+                    raise InputError(
+                        f"The text with id {key!r} holds half of a surrogate pair, which no detector can read. Mend or remove it."
+                    ) from None
             scores = detector.predict([text for _, text in batch])
             for (key, _), score in zip(batch, scores[:, -1].tolist(), strict=True):
                 write({"id": key, "score": score})
@@ -197,9 +213,9 @@ def read_records(stream: BinaryIO, where: str, kind: str) -> Iterator[tuple[str 
 def _is_record(line: bytes) -> bool:
     try:
         value = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
-    return isinstance(value, dict) and "text" in value
+    return isinstance(value, dict)
 
 
 def _record(line: str, where: str) -> tuple[str | int, str]:
@@ -212,7 +228,7 @@ def _record(line: str, where: str) -> tuple[str | int, str]:
         raise InputError(f"{where}: JSON, but not an object. {example}")
     for key, kinds, what in (("id", (str, int), "a string or a whole number"), ("text", (str,), "a string")):
         if key not in value:
-            raise InputError(f'{where}: the object has no "{key}". {example}')
+            raise InputError(f'{where}: the object has no "{key}". {example} Plain lines are read with --format lines.')
         if not isinstance(value[key], kinds) or isinstance(value[key], bool):
             raise InputError(f'{where}: "{key}" is {value[key]!r:.60}, not {what}. {example}')
     return value["id"], value["text"]
@@ -255,7 +271,7 @@ def _add_input(command: argparse.ArgumentParser) -> None:
         "--format",
         choices=FORMATS,
         default="auto",
-        help="auto: JSON lines for .jsonl and .ndjson and where standard input starts with a record; else lines",
+        help="auto: JSON lines for .jsonl and .ndjson and where standard input starts with a JSON object; else lines",
     )
 
 

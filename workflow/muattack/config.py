@@ -2,6 +2,7 @@
 
 import copy
 import difflib
+import math
 import os
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,8 @@ from muattack.errors import InputError
 
 SCHEMA = Path(__file__).parents[1] / "schemas" / "config.schema.yaml"
 DEFAULTS = Path(__file__).parents[2] / "config" / "config.yaml"
+
+HEXADECIMAL = "^[0-9a-f]{64}$"
 
 # Blocks of named entries that a configuration laid over another can empty by `name: null`.
 REMOVABLE = (("detectors",), ("mutate", "sets"), ("mutate", "tasks"), ("encoders",))
@@ -27,6 +30,8 @@ def read_yaml(path: str | Path) -> dict:
         raise InputError(f"The configuration {path} does not exist. Give the path of a YAML file such as config/config.yaml.") from None
     except UnicodeDecodeError as error:
         raise InputError(f"The configuration {path} is not UTF-8 (byte {error.start}). Save it as UTF-8.") from None
+    except OSError as error:
+        raise InputError(f"The configuration {path} cannot be read: {error.strerror}. Give the path of a YAML file.") from None
     except yaml.YAMLError as error:
         raise InputError(f"The configuration {path} is not valid YAML: {' '.join(str(error).split())}") from None
     if value is None:
@@ -47,7 +52,8 @@ def overlay(below: dict, above: dict) -> dict:
 def read_config(*paths: str | Path) -> dict:
     """Return the defaults (config/config.yaml) with the given files laid over them, checked.
 
-    This is what Snakemake does with `--configfile`, for use outside of it.
+    This is what Snakemake does with `--configfile`, for use outside of it; but where an earlier file drops an entry by null and a
+    later one gives it back, Snakemake keeps it dropped.
     """
     config = read_yaml(DEFAULTS)
     for path in paths:
@@ -61,12 +67,17 @@ def check_config(config: dict) -> dict:
     Raises InputError with one line for each fault: where the key stands, what is wrong, what to write.
     """
     config = copy.deepcopy(config)
+    defaults = read_yaml(DEFAULTS) if DEFAULTS.is_file() else {}
     for path in REMOVABLE:
-        block = config
+        block, usual = config, defaults
         for key in path:
             block = block.get(key) if isinstance(block, dict) else None
-        for name in [name for name, entry in block.items() if entry is None] if isinstance(block, dict) else []:
-            del block[name]
+            usual = usual.get(key, {})
+        if isinstance(block, dict):
+            # Snakemake puts what a user adds first; tables and figures begin with what everybody knows.
+            entries = {name: block[name] for name in [*(name for name in usual if name in block), *(name for name in block if name not in usual)]}
+            block.clear()
+            block.update((name, entry) for name, entry in entries.items() if entry is not None)
     faults = _schema_faults(config) or _meaning_faults(config)
     if faults:
         raise InputError(_paragraph(faults))
@@ -101,12 +112,28 @@ def _validator() -> jsonschema.Draft202012Validator:
 
 def _schema_faults(config: dict) -> list[str]:
     errors = _validator().iter_errors(config)
-    return [_explain(error) for error in sorted(errors, key=lambda error: (_where(error.absolute_path), error.message))]
+    told = [_explain(error) for error in sorted(errors, key=lambda error: (_where(error.absolute_path), error.message))]
+    return list(dict.fromkeys([*told, *_not_finite(config)]))
+
+
+def _not_finite(part: object, path: tuple = ()) -> list[str]:
+    """Name numbers that are none: comparisons let NaN pass."""
+    if isinstance(part, float) and not math.isfinite(part):
+        return [f"{_where(path)} is {part}, but must be a finite number."]
+    items = part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ()
+    return [fault for key, value in items for fault in _not_finite(value, (*path, key))]
 
 
 def _explain(error: jsonschema.ValidationError) -> str:
     """Turn one schema error into what is wrong, where, and what to write."""
     where = _where(error.absolute_path)
+    if error.validator == "anyOf":
+        # Of the alternatives, the one of the right type whose inside is wrong says most.
+        inner = [inside for inside in error.context if inside.validator != "type" or inside.relative_path]
+        if inner:
+            return _explain(inner[0])
+    if "propertyNames" in error.absolute_schema_path and not isinstance(error.instance, str):
+        return f"The name {error.instance!r} at {where} is no text. Put it in quotes."
     if error.validator == "additionalProperties":
         known = set(error.schema.get("properties", {}))
         unknown = sorted(str(key) for key in error.instance if key not in known)
@@ -114,6 +141,8 @@ def _explain(error: jsonschema.ValidationError) -> str:
     if error.validator == "required":
         missing = [key for key in error.validator_value if key not in error.instance]
         return f"{where} lacks the key{'s' * (len(missing) > 1)} {', '.join(f'`{key}`' for key in missing)}."
+    if error.validator == "pattern" and error.validator_value == HEXADECIMAL:
+        return f"{where} is {error.instance!r}, but must be a SHA-256: 64 digits and letters a to f, lower case."
     if error.validator in ("propertyNames", "pattern") and isinstance(error.instance, str):
         rule = "letters, digits and . _ - only, starting with a letter or digit"
         return f"The name `{error.instance}` at {where} cannot be used in a file name. Write {rule}."
@@ -131,7 +160,29 @@ def _explain(error: jsonschema.ValidationError) -> str:
         "anyOf": lambda: " or ".join(dict.fromkeys(_alternative(option) for option in error.validator_value)),
     }.get(error.validator, lambda: error.message)()
     text = error.schema.get("description")
-    return f"{where} is {error.instance!r}, but must be {wanted}.{f' It means: {text}' if text else ''}"
+    found = {None: "null", True: "true", False: "false"}.get(error.instance) if isinstance(error.instance, bool | None) else repr(error.instance)
+    return f"{where} is {found}, but must be {wanted}.{_hint(error)}{f' It means: {text}' if text else ''}"
+
+
+def _hint(error: jsonschema.ValidationError) -> str:
+    """Return what is behind the usual slips of YAML."""
+    if error.validator != "type":
+        return ""
+    types = [error.validator_value] if isinstance(error.validator_value, str) else error.validator_value
+    if "string" in types and isinstance(error.instance, bool):
+        return " YAML takes yes, no, on, off for true and false: put the word in quotes."
+    if "string" in types and isinstance(error.instance, int | float):
+        return f" Put it in quotes: '{error.instance}'."
+    if {"number", "integer"} & set(types) and isinstance(error.instance, str):
+        try:
+            return (
+                f" YAML reads it as text: write {float(error.instance):g}."
+                if "e" not in f"{float(error.instance):g}"
+                else (f" YAML reads it as text: write {float(error.instance):.10f}".rstrip("0") + ".")
+            )
+        except ValueError:
+            return ""
+    return ""
 
 
 def _types(types) -> str:
@@ -197,6 +248,10 @@ def _meaning_faults(config: dict) -> list[str]:
     if captions["source"] == "coco":
         faults.append("captions.source coco is not built yet. Use `files` with COCO's annotation file and your captioner's results, or `simulate`.")
 
+    if mutate["apply"] == "individually" and mutate["keep"] == "all":
+        faults.append(
+            "mutate.apply individually makes mutants of texts that an operator changes only, so mutate.keep cannot be all. Write `keep: changed`."
+        )
     for name, names in mutate["tasks"].items():
         if name in mutate["sets"]:
             faults.append(f"mutate.tasks.{name} has the name of an operator set. Give the task a name of its own.")

@@ -84,13 +84,13 @@ def data_files(paths):
 
 
 def user_files():
-    """All data files of the user that the run reads."""
-    files = word_lists(config["mutate"]["sets"])
+    """All data files of the user that the run reads, by the key that names them."""
+    files = {f"mutate.sets.{name}.words": word_lists([name]) for name in config["mutate"]["sets"]}
     if config["captions"]["source"] == "files":
-        files += [path for source in SOURCES for path in data_files(config["captions"]["files"][source])]
+        files |= {f"captions.files.{source}": data_files(config["captions"]["files"][source]) for source in SOURCES}
     if config["base"]["source"] == "passages" and any(training_table(name) == "base_captions.parquet" for name in DETECTORS):
-        files += data_files(config["base"]["passages"])
-    return sorted(files)
+        files["base.passages"] = data_files(config["base"]["passages"])
+    return files
 
 
 def members(name):
@@ -110,23 +110,6 @@ def word_lists(sets):
     """The user's word-list files among these sets."""
     named = [config["mutate"]["sets"][name]["words"] for name in sets]
     return sorted({data_file(config, words) for words in named if isinstance(words, str) and words not in WORD_LISTS})
-
-
-def existing(files):
-    """Input files by name, each checked to be there: Snakemake's own message names neither the key nor the remedy."""
-
-    def checked_files(wildcards):
-        given = files(wildcards)
-        for key, paths in given.items():
-            for path in [paths] if isinstance(paths, str) else paths:
-                if not path.startswith(f"results/{wildcards.run}/") and not Path(path).is_file():
-                    raise WorkflowError(
-                        f"The file {path} ({key}) does not exist. Check its path in your configuration, and `data` (or the environment "
-                        f"variable MUATTACK_DATA), the folder that paths of data files count from."
-                    )
-        return given
-
-    return checked_files
 
 
 def base_captions(wildcards):
@@ -173,3 +156,14 @@ def start_folder(wildcards):
     """The detector that another one starts from, as an input."""
     start = config["detectors"][wildcards.detector].get("start")
     return f"results/{wildcards.run}/detectors/{start}" if start else []
+
+
+# Snakemake's own message for a missing file names neither the key nor the remedy.
+for key, paths in user_files().items():
+    for path in paths:
+        if not Path(path).is_file():
+            what = "is no file" if Path(path).exists() else "does not exist"
+            raise WorkflowError(
+                f"The file {path} ({key}) {what}. Check its path in your configuration, and `data` (or the environment variable "
+                "MUATTACK_DATA), the folder that paths of data files count from."
+            )

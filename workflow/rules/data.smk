@@ -90,7 +90,7 @@ rule caption_scenes:
 # Join the sources, normalise, split by image: 70:15:15 in the paper. An image never parts.
 rule collect_captions:
     input:
-        unpack(existing(caption_files)),
+        unpack(caption_files),
         library=library("collect_captions"),
     output:
         "results/{run}/captions.parquet",
@@ -119,7 +119,7 @@ rule collect_captions:
 # Texts of another domain, human and machine, that the `base` detector is trained on.
 rule collect_base_captions:
     input:
-        unpack(existing(base_files)),
+        unpack(base_files),
         library=library("collect_base_captions"),
     output:
         "results/{run}/base_captions.parquet",

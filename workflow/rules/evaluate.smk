@@ -107,7 +107,7 @@ rule describe_run:
         metrics="results/{run}/metrics.csv",
         tables=expand("results/{{run}}/tables/{table}.{ext}", table=TABLES, ext=["csv", "md"]),
         figures=expand("results/{{run}}/figures/{figure}.{ext}", figure=FIGURES, ext=["png", "svg"]),
-        data=user_files(),
+        data=sorted({path for paths in user_files().values() for path in paths}),
         library=library("describe_run"),
     output:
         run="results/{run}/meta.json",

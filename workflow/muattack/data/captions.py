@@ -45,6 +45,9 @@ def read_json(path: str | Path, pairs_hook=None) -> object:
         return json.loads(text, object_pairs_hook=pairs_hook)
     except json.JSONDecodeError as error:
         raise InputError(f"The file {path} is not valid JSON: line {error.lineno}, column {error.colno}: {error.msg}. Mend that place.") from None
+    except ValueError as error:
+        # A whole number of thousands of digits, say.
+        raise InputError(f"The file {path} holds a value that cannot be read: {error}.") from None
     except RecursionError:
         raise InputError(f"The file {path} is nested too deeply to hold captions. Write {{image_id: [captions]}}.") from None
 
@@ -64,7 +67,8 @@ def read_captions(path: str | Path) -> dict[str, list[str]]:
 
     content = read_json(path, once)
     if isinstance(content, dict) and isinstance(content.get("annotations"), list):
-        order = [str(image["id"]) for image in content.get("images", []) if isinstance(image, dict) and "id" in image]
+        images = content["images"] if isinstance(content.get("images"), list) else []
+        order = [str(image["id"]) for image in images if isinstance(image, dict) and "id" in image]
         captions = _from_rows(path, content["annotations"], "annotations")
         captions = {image: captions[image] for image in dict.fromkeys([*order, *captions]) if image in captions}
     elif isinstance(content, dict):
@@ -91,7 +95,7 @@ def read_captions(path: str | Path) -> dict[str, list[str]]:
 def _from_rows(path: str | Path, rows: list, key: str) -> dict[str, list[str]]:
     captions: dict[str, list[str]] = {}
     for number, row in enumerate(rows, 1):
-        if not isinstance(row, dict) or not {"image_id", "caption"} <= row.keys() or not isinstance(row["image_id"], str | int):
+        if not isinstance(row, dict) or not {"image_id", "caption"} <= row.keys() or not _is_id(row["image_id"]):
             place = f"{key} entry {number}" if key else f"entry {number}"
             raise InputError(
                 f'The file {path}, {place}, is not of the form {{"image_id": 1, "caption": "..."}}: {json.dumps(row, ensure_ascii=False)[:120]}.'
@@ -100,7 +104,13 @@ def _from_rows(path: str | Path, rows: list, key: str) -> dict[str, list[str]]:
     return captions
 
 
+def _is_id(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
+
+
 def _check_text(path: str | Path, image: str, number: int, text: object) -> None:
+    if text is None:
+        raise InputError(f"The file {path}, image {image!r}, caption {number}, is null and no text. Give it a text or take it out.")
     if not isinstance(text, str):
         raise InputError(f"The file {path}, image {image!r}, caption {number}, is {json.dumps(text)[:60]} and no text. Write it in quotes.")
     if not text.strip():

@@ -29,6 +29,7 @@ from muattack.detect.encoder import (
     open_to_readers,
     position_limit,
     quiet_transformers,
+    readable,
     tokenise,
 )
 from muattack.errors import InputError
@@ -158,7 +159,12 @@ class CallableDetector:
     def predict(self, texts: Sequence[str]) -> np.ndarray:
         """Return probabilities (n, classes), P(machine) last."""
         unique, inverse = distinct(texts)
-        scores = np.asarray(self.function(unique), dtype=np.float64) if unique else np.zeros((0, 2))
+        try:
+            scores = np.asarray(self.function(unique), dtype=np.float64) if unique else np.zeros((0, 2))
+        except Exception as error:
+            raise InputError(
+                f"The detector {self.who} failed on a list of {len(unique)} texts: {type(error).__name__}: {error}. Mend the function."
+            ) from error
         if scores.ndim == 1 or (scores.ndim == 2 and scores.shape[1] == 1):
             machine = scores.reshape(-1)
             scores = np.stack([1 - machine, machine], axis=1)
@@ -190,10 +196,11 @@ def load_detector(spec: str | os.PathLike, labels: Sequence[str] | None = None, 
             f"The folder {folder} holds no config.json, so it is no detector. Name a folder results/RUN/detectors/NAME or a Hugging Face model."
         )
     about = folder / DESCRIPTION
-    description = json.loads(about.read_text(encoding="utf-8")) if about.is_file() else {}
-    tokenizer = load_tokenizer(folder)
-    ours = description.get("head") == "muattack"
-    model = load_pooled(folder, description) if ours else OwnHeadClassifier(load_own_head(folder))
+    with readable(folder):
+        description = json.loads(about.read_text(encoding="utf-8")) if about.is_file() else {}
+        tokenizer = load_tokenizer(folder)
+        ours = description.get("head") == "muattack"
+        model = load_pooled(folder, description) if ours else OwnHeadClassifier(load_own_head(folder))
     names = labels or description.get("labels") or [str(model.config.id2label[index]) for index in range(model.config.num_labels)]
     classes = model.head.out_proj.out_features if ours else model.config.num_labels
     if len(names) != classes:

@@ -128,9 +128,24 @@ def _local_model(encoder: dict) -> Path:
 # --- Texts to tokens --------------------------------------------------------------------------------------------------
 
 
+@contextmanager
+def readable(folder: str | os.PathLike) -> Iterator[None]:
+    """Turn whatever the libraries raise at a model's folder that is incomplete or damaged into an InputError."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(
+            f"The model in {folder} cannot be opened: files are missing or damaged ({type(error).__name__}: {' '.join(str(error).split())[:200]}). It needs "
+            "config.json, model.safetensors and the tokenizer's files (tokenizer.json). Copy it again, or delete the folder and let the workflow make it."
+        ) from error
+
+
 def load_tokenizer(folder: str | os.PathLike):
     """Load a tokenizer from a local folder; one without a padding token pads with its last special token."""
-    tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+    with readable(folder):
+        tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
     return tokenizer
@@ -158,7 +173,7 @@ def tokenise(tokenizer, texts: Sequence[str], max_length: int) -> tuple[list[lis
             if texts[i].strip():
                 raise InputError(
                     f"The encoder's tokenizer returns no token for the text {texts[i][:200]!r}, so no detector can judge it. "
-                    "Remove the text, or choose an encoder whose vocabulary covers it (byte-level ones cover everything)."
+                    "Remove the text, or, where it is a mutant or a draw of RR-training, choose an encoder whose vocabulary covers it (byte-level ones do)."
                 )
             if not one:
                 ids[i] = [tokenizer.pad_token_id]

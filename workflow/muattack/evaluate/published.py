@@ -3,6 +3,8 @@
 Source: "Enhancing Neural Text Detector Robustness with μAttacking and RR-Training", Tables 1 and 2, Sections 4.3, 5.1, 5.2.
 """
 
+from collections.abc import Mapping
+
 # AUC and accuracy by detector and task: COCO 2017 captions, RoBERTa-large, n not stated for the mutated tasks.
 PUBLISHED = {
     "base": {
@@ -27,6 +29,27 @@ SUGGESTED_M = (0.2, 0.4)
 DOUBT = (
     "The paper prints the same AUC for mcj as for mcr in both of its tables, while its accuracies differ: take its mcj AUCs (marked ?) as doubtful."
 )
+
+
+# What the paper's tasks apply, as names of our sets: (kind, word list, letters).
+TASKS = {
+    "mwr": [("word", "articles", {})],
+    "mwj": [("word", "adjectives", {})],
+    "mwd": [("word", "adverbs", {})],
+    "mcr": [("character", "articles", {"a": "α"}), ("character", "articles", {"e": "ϵ"})],
+    "mcj": [("character", "adjectives", {"a": "α"}), ("character", "adjectives", {"e": "ϵ"})],
+    "mcd": [("character", "adverbs", {"a": "α"}), ("character", "adverbs", {"e": "ϵ"})],
+}
+
+
+def comparable(mutate: Mapping, task: str) -> bool:
+    """Tell whether a run's task does what the paper's of that name did; only then do its figures belong beside ours."""
+    if task == "H_vs_M":
+        return True
+    if (mutate["apply"], mutate["keep"], list(mutate["classes"])) != ("jointly", "changed", ["machine"]) or task not in TASKS:
+        return False
+    sets = [mutate["sets"][name] for name in mutate["tasks"].get(task, [])]
+    return [(one["kind"], one["words"], one.get("letters", {})) for one in sets if not one.get("replacement")] == TASKS[task]
 
 
 def published(detector: str, metric: str, task: str) -> float | None:

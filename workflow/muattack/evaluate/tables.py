@@ -24,7 +24,7 @@ from muattack.evaluate.labels import (
 )
 from muattack.evaluate.metrics import compute_lengths, length_buckets
 from muattack.evaluate.operators import count_operators, count_sets
-from muattack.evaluate.published import DOUBT, MISSING_ARTICLES, OPERATORS, SUGGESTED_M, is_doubtful, published
+from muattack.evaluate.published import DOUBT, MISSING_ARTICLES, OPERATORS, SUGGESTED_M, comparable, is_doubtful, published
 from muattack.records import read_meta, write_text
 from muattack.results import sweep_detectors
 
@@ -125,9 +125,10 @@ def about_small(rows: pd.DataFrame) -> str:
         where = DOMAINS[domain].lower()
         lines += [f"{task_label(row.task)} {where}: {row.note}." for row in tasks.itertuples() if row.n_machine == 0 or row.n_human == 0]
         lines += [
-            f"{task_label(row.task)} {where} has {row.n_machine} machine texts only: read its numbers with care."
+            f"{task_label(row.task)} {where} has {n} {who} texts only: read its numbers with care."
             for row in tasks.itertuples()
-            if 0 < row.n_machine < SMALL
+            for n, who in ((row.n_human, "human"), (row.n_machine, "machine"))
+            if 0 < n < SMALL and min(row.n_human, row.n_machine) > 0
         ]
     return " ".join(lines)
 
@@ -148,7 +149,7 @@ def long_table(inputs: Inputs, detectors: Sequence[str]) -> pd.DataFrame:
                     if (detector, domain, task) not in table.index:
                         continue
                     row = table.loc[(detector, domain, task)]
-                    known = published(detector, measure, task) if domain == "in" else None
+                    known = published(detector, measure, task) if domain == "in" and comparable(inputs.config["mutate"], task) else None
                     counts = {name: row[name] for name in ("n_human", "n_machine", "n_images", "n_images_machine", "note")}
                     values = {"value": row[value], "low": row[low], "high": row[high], "published": known}
                     names = {"domain": domain, "metric": measure, "task": task, "detector": detector}

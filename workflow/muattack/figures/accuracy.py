@@ -48,18 +48,21 @@ def draw_accuracy(metrics: pd.DataFrame, config: Mapping) -> Figure:
         axes.errorbar(place, rows.accuracy, yerr=np.nan_to_num(np.array(spread)), fmt="none", ecolor="black", elinewidth=1, capsize=2)
     counts = here[here.detector == detectors[0]].set_index("task").loc[tasks]
     texts = counts.n_human + counts.n_machine
-    floor = np.where(counts.n_machine > 0, counts.n_human / texts.where(texts > 0), np.nan)
+    floor = np.where((counts.n_machine > 0) & (counts.n_human > 0), counts.n_human / texts.where(texts > 0), np.nan)
     axes.hlines(floor, at - 0.45, at + 0.45, colors="black", linestyles=(0, (1, 1)), linewidth=1.4, label=FLOOR, zorder=5)
-    for place, n in zip(at, counts.n_machine, strict=True):
-        if not n:
-            axes.text(place, 0.02, "no text", ha="center", va="bottom", fontsize=8)
-    axes.set_xticks(at, [f"{task_mathtext(task)}\nn = {n:,}" for task, n in zip(tasks, counts.n_machine, strict=True)])
+    for place, human, machine in zip(at, counts.n_human, counts.n_machine, strict=True):
+        if not human or not machine:
+            axes.text(place, 0.02, "no text" if not machine else "no human text", ha="center", va="bottom", fontsize=8)
+    # Where human texts are mutated too, their number differs by task like the machine's.
+    same = counts.n_human.nunique() == 1
+    numbers = [f"{m:,}" if same else f"{h:,} / {m:,}" for h, m in zip(counts.n_human, counts.n_machine, strict=True)]
+    axes.set_xticks(at, [f"{task_mathtext(task)}\nn = {n}" for task, n in zip(tasks, numbers, strict=True)])
     axes.grid(axis="x", visible=False)
     axes.set(
         xlim=(-0.6, len(tasks) - 0.4),
         ylim=(0, 1),
         ylabel="Accuracy",
-        xlabel="n: machine texts of the task" + f" (against {counts.n_human.max():,} human texts)",
+        xlabel=f"n: machine texts of the task (against {counts.n_human.max():,} human texts)" if same else "n: human / machine texts of the task",
     )
     axes.set_title(title)
     handles, texts = axes.get_legend_handles_labels()

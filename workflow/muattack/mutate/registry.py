@@ -235,7 +235,7 @@ def _checked(words: Sequence[str], where: str, unit: str, case_sensitive: bool) 
             raise InputError(f"{where}, {unit} {row}: blanks around {word!r}. Write the word alone.")
         if not WORD.fullmatch(word):
             parts = " and ".join(WORD.findall(word))
-            hint = f"Write {parts} in {unit}s of their own." if parts else "Write letters or digits."
+            hint = f"Write {parts} each in {'an entry' if unit == 'entry' else 'a ' + unit} of its own." if parts else "Write letters or digits."
             raise InputError(f"{where}, {unit} {row}: {word!r} is not one word: blanks, hyphens and other signs separate words. {hint}")
         first = rows.setdefault(fold(word, case_sensitive), row)
         if first != row:
