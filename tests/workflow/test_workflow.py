@@ -17,7 +17,7 @@ TASKS = ["H_vs_M", "mwr", "mwj", "mwd", "mcr", "mcj", "mcd"]
 def snakemake(root, folder, *arguments, hash_seed="0"):
     """Run the workflow in a folder of its own, so that no run of the user's is touched or locked."""
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(root / "Snakefile"), "--directory", str(folder), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONHASHSEED": hash_seed})
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env={**os.environ, "PYTHONHASHSEED": hash_seed})
     return done.returncode, done.stdout + done.stderr
 
 
