@@ -15,7 +15,8 @@ from snakemake.utils import min_version
 min_version("9.20")
 
 
-configfile: "config/config.yaml"
+# From here and not from the working folder, so that the workflow also runs elsewhere (snakemake --directory).
+configfile: f"{workflow.basedir}/config/config.yaml"
 
 
 include: "workflow/rules/common.smk"

@@ -77,7 +77,8 @@ def check_config(config: dict) -> dict:
             # Snakemake puts what a user adds first; tables and figures begin with what everybody knows.
             entries = {name: block[name] for name in [*(name for name in usual if name in block), *(name for name in block if name not in usual)]}
             block.clear()
-            block.update((name, entry) for name, entry in entries.items() if entry is not None)
+            # `--config` of Snakemake gives null as text.
+            block.update((name, entry) for name, entry in entries.items() if entry not in (None, "null"))
     faults = _schema_faults(config) or _meaning_faults(config)
     if faults:
         raise InputError(_paragraph(faults))

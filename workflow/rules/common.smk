@@ -12,16 +12,14 @@ LIBRARY = str(Path(workflow.basedir) / "workflow")
 sys.path.insert(0, LIBRARY)
 os.environ.update(PYTHONPATH=os.pathsep.join(dict.fromkeys([LIBRARY, *filter(None, os.getenv("PYTHONPATH", "").split(os.pathsep))])))
 
-from muattack.config import DEFAULTS, check_config, data_file, overlay, read_yaml
+from muattack.config import check_config, data_file
 from muattack.errors import InputError
 from muattack.mutate.registry import WORD_LISTS, check_tasks, load_sets
 from muattack.results import FIGURE_DETECTORS, cached_draws, figures_of, rr_shares, tables_of, trained_as, training_settings
 from muattack.sources import library_sources
 
 try:
-    # Where the workflow runs in another folder, Snakemake does not find config/config.yaml and says nothing: lay the defaults
-    # below once more.
-    checked = check_config(overlay(read_yaml(DEFAULTS), config))
+    checked = check_config(config)
     check_tasks(checked["mutate"], load_sets(checked["mutate"], data_file(checked, ".")))
 except InputError as error:
     raise WorkflowError(str(error)) from None
