@@ -86,7 +86,8 @@ def test_small_run_makes_everything_and_the_same_bytes_again(root, tmp_path):
     detectors = sorted(metrics.detector.unique())
     assert len(detectors) == 13
     assert set(metrics.domain) == {"in", "ood"}
-    measured = metrics.dropna(subset=["auc"])
+    # Texts of one image only have no interval.
+    measured = metrics.dropna(subset=["auc", "auc_low"])
     assert len(measured) > 100
     assert ((measured.auc_low <= measured.auc) & (measured.auc <= measured.auc_high)).all()
     for task in TASKS:
