@@ -5,12 +5,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from muattack.config import read_config
 from muattack.records import write_records
 
 WORDS = {"r": "articles", "j": "adjectives", "d": "adverbs"}
 SETS = [f"{kind}_{words}" for words in WORDS.values() for kind in ("word", "char_a", "char_e")]
 MUTATE = {
-    "sets": {name: {} for name in sorted(SETS)},
+    "sets": {name: dict(read_config()["mutate"]["sets"][name]) for name in sorted(SETS)},
     "tasks": {
         **{f"mw{letter}": [f"word_{words}"] for letter, words in WORDS.items()},
         **{f"mc{letter}": [f"char_a_{words}", f"char_e_{words}"] for letter, words in WORDS.items()},
