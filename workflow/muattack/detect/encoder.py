@@ -16,13 +16,16 @@ from torch import nn
 from transformers.utils import import_utils
 
 # Where scikit-learn is installed, transformers imports it for a way of decoding that nothing here uses: a third of a short job's start.
-_sklearn_available, import_utils._sklearn_available = import_utils._sklearn_available, False
+_sklearn_available = getattr(import_utils, "_sklearn_available", None)
+if _sklearn_available is not None:
+    import_utils._sklearn_available = False
 
 from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 from transformers.models.auto.modeling_auto import MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES
 from transformers.utils import logging as transformers_logging
 
-import_utils._sklearn_available = _sklearn_available
+if _sklearn_available is not None:
+    import_utils._sklearn_available = _sklearn_available
 
 from muattack.errors import InputError
 from muattack.records import sha256
