@@ -18,7 +18,15 @@ DEFAULTS = Path(__file__).parents[2] / "config" / "config.yaml"
 HEXADECIMAL = "^[0-9a-f]{64}$"
 
 # Blocks of named entries that a configuration laid over another can empty by `name: null`.
-REMOVABLE = (("detectors",), ("mutate", "sets"), ("mutate", "tasks"), ("encoders",))
+REMOVABLE = (
+    ("detectors",),
+    ("mutate", "sets"),
+    ("mutate", "tasks"),
+    ("encoders",),
+    ("classification", "datasets"),
+    ("classification", "defences"),
+    ("attacks", "recipes"),
+)
 
 
 def read_yaml(path: str | Path) -> dict:
