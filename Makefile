@@ -19,7 +19,7 @@ demo: .venv/ready
 	@echo "Tables and figures: results/demo/tables and results/demo/figures"
 
 test: .venv/ready
-	@python -m pytest tests/unit tests/rules -m "not slow and not slurm and not gpu"
+	@python -m pytest tests/unit tests/rules -m "not slow and not slurm and not gpu" --numprocesses auto --dist worksteal
 
 test-slow: .venv/ready
 	@python -m pytest tests/workflow -m slow
