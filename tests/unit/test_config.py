@@ -173,7 +173,7 @@ def test_yaml_faults(tmp_path):
 def test_equal_settings_are_trained_once(config):
     same = trained_as(config)
     assert same["rr_m0.3"] == "rr"
-    assert len(set(same.values())) == 12
+    assert len(set(same.values())) == 14
     assert training_facts(config, "rr") != training_facts(config, "rr_dropout")
 
 

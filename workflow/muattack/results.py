@@ -46,13 +46,22 @@ def sweep_detectors(detectors: dict[str, dict]) -> dict[str, float]:
     return dict(sorted(found.items(), key=lambda item: (item[1], item[0])))
 
 
-def training_settings(config: dict) -> dict:
-    """Return the part of the block `training` that training on the run's encoder reads: other keys must not re-train anything."""
+def training_settings(config: dict, entry: dict | None = None) -> dict:
+    """Return the part of the block `training` that training on the run's encoder reads: other keys must not re-train anything.
+
+    `entry` is the detector or defence that is trained. Where it asks for adversarial training, `adversarial` holds its settings
+    laid over the general ones; the forms without a bound know no `max_norm`.
+    """
     training = config["training"]
-    both = {key: training[key] for key in ("weight_decay", "warmup_share", "clip_norm", "best", "threads")}
+    used = {key: training[key] for key in ("weight_decay", "warmup_share", "clip_norm", "best", "precision", "threads")}
+    own = (entry or {}).get("adversarial")
+    if own:
+        settings = training["adversarial"] | own
+        used["adversarial"] = {key: value for key, value in settings.items() if key != "max_norm" or not own["method"].endswith("pp")}
     if config["encoders"][config["encoder"]]["trainable"] == "classifier":
-        return both | {"classifier": training["classifier"]}
-    return both | {key: training[key] for key in ("learning_rate", "epochs", "token_budget", "rr")}
+        # Adversarial training runs a frozen encoder in every step, on batches by token budget.
+        return used | {"classifier": training["classifier"]} | ({"token_budget": training["token_budget"]} if own else {})
+    return used | {key: training[key] for key in ("learning_rate", "epochs", "token_budget", "rr")}
 
 
 def cached_draws(config: dict) -> int | None:
@@ -78,7 +87,7 @@ def training_facts(config: dict, name: str) -> dict:
     return {
         "seed": config["seed"],
         "encoder": config["encoders"][config["encoder"]],
-        "training": training_settings(config),
+        "training": training_settings(config, detector),
         "train_on": detector.get("train_on", "captions"),
         "base": config["base"] if on_base else None,
         "rr": detector.get("rr") or 0.0,
