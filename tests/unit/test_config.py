@@ -9,7 +9,17 @@ import yaml
 
 from muattack.config import DEFAULTS, SCHEMA, check_config, overlay, read_config, read_yaml
 from muattack.errors import InputError
-from muattack.results import figures_of, tables_of, trained_as, training_facts
+from muattack.evaluate.attack_families import victims_of
+from muattack.results import (
+    attack_settings,
+    attacked_texts,
+    figures_of,
+    language_encoder,
+    most_synonyms,
+    tables_of,
+    trained_as,
+    training_facts,
+)
 
 
 @pytest.fixture
@@ -31,7 +41,15 @@ def test_every_shipped_configuration_passes(root):
 
 
 # Entries that users name themselves: a changed name is another entry, no fault. `letters` maps any letters.
-FREE = {("detectors",), ("encoders",), ("mutate", "sets"), ("mutate", "tasks")}
+FREE = {
+    ("detectors",),
+    ("encoders",),
+    ("mutate", "sets"),
+    ("mutate", "tasks"),
+    ("classification", "datasets"),
+    ("classification", "defences"),
+    ("attacks", "recipes"),
+}
 
 
 def test_a_misspelt_key_at_every_level_is_refused_by_name(config):
@@ -69,12 +87,13 @@ def test_every_schema_key_is_described_and_has_a_default():
     undescribed = [key for key, value in walk(schema) if "description" not in value]
     assert undescribed == []
     assert "default:" not in SCHEMA.read_text(encoding="utf-8")
-    # Optional keys of entries that users name; each stands in config.yaml's comments or in the README.
+    # Optional keys of entries that users name; each is explained in a comment of config.yaml.
     optional = {"replacement", "case", "case_sensitive", "occurrences", "revision", "start", "labels"}
+    of_data_sets = {"format", "header", "quoted", "text", "label", "validation", "train_rows", "test_rows", "lower_case"}
     have = {path[-1] for path in paths(read_yaml(DEFAULTS))}
-    assert {key for key, _ in walk(schema)} - have == optional
-    text = DEFAULTS.read_text(encoding="utf-8")
-    assert [key for key in sorted(optional) if not re.search(rf"\b{key}\b", text)] == []
+    assert {key for key, _ in walk(schema)} - have == optional | of_data_sets
+    comments = "\n".join(line for line in DEFAULTS.read_text(encoding="utf-8").splitlines() if line.lstrip().startswith("#"))
+    assert [key for key in sorted(optional | of_data_sets) if not re.search(rf"\b{key}\b", comments)] == []
 
 
 def test_no_key_stands_twice_in_a_file_of_ours(root):
@@ -84,8 +103,10 @@ def test_no_key_stands_twice_in_a_file_of_ours(root):
         pass
 
     def once(loader, node):
-        keys = [loader.construct_object(key) for key, _ in node.value]
+        keys = [loader.construct_object(key) for key, _ in node.value if not key.tag.endswith(":merge")]
         assert len(keys) == len(set(keys)), f"{node.start_mark}: {keys}"
+        loader.flatten_mapping(node)
+        keys = [loader.construct_object(key) for key, _ in node.value]
         return dict(zip(keys, (loader.construct_object(value, deep=True) for _, value in node.value), strict=True))
 
     Strict.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, once)
@@ -101,7 +122,7 @@ def test_no_key_stands_twice_in_a_file_of_ours(root):
         (("encoder",), "tinny", ["`tinny`", "Did you mean `tiny`?"]),
         (("captions", "images"), 9, ["captions.images is 9", "at least 10"]),
         (("captions", "images"), None, ["images: 600"]),
-        (("captions", "source"), "file", ["one of simulate, files, coco"]),
+        (("captions", "source"), "file", ["one of simulate, files, none, coco"]),
         (("captions", "source"), "files", ["captions.files.human"]),
         (("captions", "source"), "coco", ["not built yet"]),
         (("captions", "split", "train"), 0.8, ["adds up to 1.1"]),
@@ -130,6 +151,26 @@ def test_no_key_stands_twice_in_a_file_of_ours(root):
         (("evaluate", "lengths"), [], ["a list of at least 1"]),
         (("encoders", "tiny", "source"), "huggingface", ["encoders.tiny.path must name a local folder or a hub id"]),
         (("encoders", "tiny", "pretrain", "heads"), 3, ["width 128 is no multiple of heads 3"]),
+        (("captions", "source"), "none", ["nothing to do", "config/defenders.yaml"]),
+        (("detectors", "rr", "adversarial"), {"method": "pgd_kpp", "max_norm": 1.0}, ["bounds nothing", "`method: pgd_k`"]),
+        (("detectors", "rr", "adversarial"), {"method": "pgdk"}, ["one of pgd_k, freelb, pgd_kpp, freelb_pp"]),
+        (("detectors", "rr", "adversarial"), {"steps": 3}, ["lacks the key `method`"]),
+        (("classification", "defences", "encoder"), {}, ["`encoder` is taken"]),
+        (("classification", "defences", "more"), {"start": "plane"}, ["unknown defence `plane`", "Did you mean `plain`?"]),
+        (("classification", "defences", "plain"), {"start": "plain"}, ["circle: plain -> plain"]),
+        (("classification", "defences", "plain"), {"train_on": "base"}, ["Unknown key `train_on`"]),
+        (("attacks", "victims"), ["finetun"], ["unknown detector `finetun`", "Did you mean `finetune`?"]),
+        (("attacks", "constraints", "epsilon_min"), 1.1, ["epsilon_min is 1.1", "at most 1"]),
+        (("attacks", "constraints", "k_max"), 0, ["k_max is 0", "at least 1"]),
+        (("attacks", "constraints", "rho_max"), 0, ["rho_max is 0", "more than 0"]),
+        (("attacks", "recipes", "mine"), {"recipe": "textfool"}, ["one of textfooler, textbugger"]),
+        (("attacks", "recipes", "mine"), {"recipe": "pwws", "kmax": 3}, ["Unknown key `kmax`", "Did you mean `k_max`?"]),
+        (("attacks", "synonyms", "source"), "neighbours", ["attacks.synonyms.path must name a file"]),
+        (("attacks", "synonyms", "path"), "a.json", ["the source is corpus"]),
+        (("attacks", "similarity", "encoder"), "minilmm", ["Did you mean `minilm`?"]),
+        (("attacks", "similarity", "encoder"), "tiny", ["guess masked words", "minilm"]),
+        (("encoders", "minilm", "path"), None, ["encoders.minilm.path must name the name of an installed package"]),
+        (("encoders", "tiny", "pretrain", "epochs"), 0, ["bert_attack needs an encoder that the run pretrains", "language_model: FOLDER"]),
     ],
 )
 def test_a_fault_is_explained(config, path, value, parts):
@@ -140,6 +181,102 @@ def test_a_fault_is_explained(config, path, value, parts):
     with pytest.raises(InputError) as error:
         check_config(config)
     assert all(part in str(error.value) for part in parts), str(error.value)
+
+
+ROWS = {"files": ["a.csv"], "format": "csv", "text": ["text"], "label": "label"}
+LABELS = {0: "negative", 1: "positive"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "parts"),
+    [
+        ({"labels": {0: "a"}}, ["labels", "at least 2"]),
+        ({"labels": {0: "a", 1: "a"}}, ["names one class only, a"]),
+        ({"labels": {0: "a", "0": "b"}}, ["has a label twice, as number and as text"]),
+        ({"labels": {0: "machine", 1: "human"}}, ["`machine` must come last"]),
+        ({"labels": {0: "no", 1: True}}, ["labels.1 is true", "put the word in quotes"]),
+        ({"labels": {1.5: "a", 2: "b"}}, ["The name 1.5", "quotes"]),
+        ({"train": {"files": None}}, ["toy.train.files is null", "files: [topic/toy_train.csv]"]),
+        ({"train": {"files": []}}, ["train.files is []", "a list of at least 1"]),
+        ({"train": {"format": "xml"}}, ["one of csv, tsv, jsonl, parquet, huggingface"]),
+        ({"train": {"format": "jsonl", "header": False}}, ["train.header is for csv and tsv; the format is jsonl"]),
+        ({"train": {"header": False}}, ["train.header is false", "'text', 'label' is named"]),
+        ({"train": {"label": 1}}, ["train names the column 1 by number", "`header: false`"]),
+        ({"train": {"label": "text"}}, ["'text' is label and text at once"]),
+        ({"test": {"labels": {1: "positve"}}}, ["test.labels names the unknown class `positve`", "Did you mean `positive`?"]),
+        ({"validation": 1}, ["validation is 1", "less than 1"]),
+        ({"train_rows": 1}, ["train_rows is 1", "at least 2"]),
+        ({"test_rows": 10, "attacks": {"texts": 11}}, ["attacks.texts is 11, but test_rows only 10"]),
+        ({"attacks": {"rho_max": 2}}, ["attacks.rho_max is 2", "at most 1"]),
+        ({"attack": {}}, ["Unknown key `attack`", "Did you mean `attacks`?"]),
+    ],
+)
+def test_a_fault_of_a_data_set_is_explained(config, changes, parts):
+    dataset = {"train": dict(ROWS), "test": dict(ROWS), "labels": LABELS}
+    config["classification"]["datasets"]["toy"] = overlay(dataset, changes) if "labels" not in changes else dataset | changes
+    with pytest.raises(InputError) as error:
+        check_config(config)
+    assert all(part in str(error.value) for part in parts), str(error.value)
+
+
+def test_a_run_without_captions_needs_none_of_what_they_need(config):
+    config["captions"].update(source="none", images=None)
+    config["classification"]["datasets"]["toy"] = {"train": ROWS, "test": ROWS, "labels": LABELS}
+    config = check_config(config)
+    assert [victim for _, victim in victims_of(config)] == ["toy.plain", "toy.pgd_kpp", "toy.freelb_pp"]
+
+
+def test_names_of_victims_do_not_meet(config):
+    dataset = {"train": ROWS, "test": ROWS, "labels": LABELS}
+    config["classification"]["datasets"]["captions"] = dataset
+    with pytest.raises(InputError, match="`captions` is taken by the captions"):
+        check_config(config)
+    config["classification"]["datasets"] = {"toy": dataset}
+    config["detectors"]["toy.plain"] = {}
+    assert check_config(config)
+    config["attacks"]["victims"] = ["toy.plain"]
+    with pytest.raises(InputError, match=r"Two victims have the name `toy\.plain`"):
+        check_config(config)
+    config["detectors"]["synonyms"], config["attacks"]["victims"] = {}, ["synonyms"]
+    with pytest.raises(InputError, match="`synonyms` has a name that is taken"):
+        check_config(config)
+
+
+def test_victims_that_a_run_lacks_are_left_out_and_nothing_of_theirs_is_asked_for(config):
+    config["detectors"] = {"mine": {}}
+    config["attacks"]["similarity"]["encoder"] = "none"
+    config["attacks"]["victims"] = ["finetune", "somebody"]
+    assert victims_of(check_config(config)) == {}
+    config["attacks"]["victims"] = ["mine"]
+    with pytest.raises(InputError, match="names `none`, which is not among the encoders"):
+        check_config(config)
+
+
+def test_what_an_attack_is_told(config):
+    config["classification"]["datasets"]["toy"] = {
+        "train": ROWS,
+        "test": ROWS,
+        "labels": LABELS,
+        "attacks": {"rho_max": 0.1, "k_max": 20, "texts": 7},
+    }
+    config["attacks"]["recipes"] |= {"rho": {"recipe": "pwws", "rho_max": 0.2}, "masked_k90": {"recipe": "bert_attack", "k_max": 90}}
+    config = check_config(config)
+    plain = {"recipe": "textfooler", "epsilon_min": 0.84, "k_max": 50, "rho_max": 0.3, "queries_per_word": 50, "measure": "cosine"}
+    assert attack_settings(config, "captions", "textfooler") == plain
+    # A data set's own constraints stand above the general ones, an attack's own above both.
+    assert attack_settings(config, "toy", "textfooler") == plain | {"rho_max": 0.1, "k_max": 20, "queries_per_word": 20}
+    assert attack_settings(config, "toy", "rho") == plain | {"recipe": "pwws", "rho_max": 0.2, "k_max": 20, "queries_per_word": 20}
+    assert attacked_texts(config, "captions") == (40, [1])
+    assert attacked_texts(config, "toy") == (7, None)
+    # A table holds what its readers ask for: bert_attack reads none.
+    assert (most_synonyms(config, "captions"), most_synonyms(config, "toy")) == (50, 20)
+
+
+def test_which_masked_language_model_serves_bert_attack(config):
+    assert language_encoder(config) == "tiny"
+    assert language_encoder(config | {"encoder": "minilm"}) == "tiny"
+    assert language_encoder(config | {"attacks": config["attacks"] | {"language_model": "folder"}}) is None
+    assert language_encoder(config | {"attacks": config["attacks"] | {"victims": []}}) is None
 
 
 def test_several_faults_are_told_at_once(config):

@@ -2,6 +2,7 @@
 
 import copy
 import difflib
+import json
 import math
 import os
 from functools import cache
@@ -11,6 +12,8 @@ import jsonschema
 import yaml
 
 from muattack.errors import InputError
+from muattack.evaluate.attack_families import BOUNDED, CAPTIONS, victims_of
+from muattack.results import language_encoder
 
 SCHEMA = Path(__file__).parents[1] / "schemas" / "config.schema.yaml"
 DEFAULTS = Path(__file__).parents[2] / "config" / "config.yaml"
@@ -87,7 +90,7 @@ def check_config(config: dict) -> dict:
             block.clear()
             # `--config` of Snakemake gives null as text.
             block.update((name, entry) for name, entry in entries.items() if entry not in (None, "null"))
-    faults = _schema_faults(config) or _meaning_faults(config)
+    faults = _schema_faults(config) or _meaning_faults(config, defaults)
     if faults:
         raise InputError(_paragraph(faults))
     return config
@@ -231,7 +234,130 @@ def _encoder_faults(name: str, encoder: dict) -> list[str]:
     return []
 
 
-def _meaning_faults(config: dict) -> list[str]:
+def _training_faults(block: str, entries: dict) -> list[str]:
+    """Return what is wrong with how detectors or defences refer to each other, and with their adversarial training."""
+    faults, kind = [], "detector" if block == "detectors" else "defence"
+    for name, entry in entries.items():
+        start, seen = entry.get("start"), [name]
+        while start:
+            if start in seen:
+                faults.append(
+                    f"{block}.{name}.start goes round in a circle: {' -> '.join([*seen, start])}. Let one of them start from the encoder (`start: null`)."
+                )
+                break
+            if start not in entries:
+                faults.append(f"{block}.{seen[-1]}.start names the unknown {kind} `{start}`. {_nearest(start, entries)}")
+                break
+            seen.append(start)
+            start = entries[start].get("start")
+        adversarial = entry.get("adversarial") or {}
+        if "max_norm" in adversarial and adversarial["method"] != BOUNDED[adversarial["method"]]:
+            faults.append(
+                f"{block}.{name}.adversarial.max_norm bounds nothing: {adversarial['method']} is the form without a bound. "
+                f"Write `method: {BOUNDED[adversarial['method']]}`, or take max_norm out."
+            )
+    return list(dict.fromkeys(faults))
+
+
+def _dataset_faults(name: str, dataset: dict) -> list[str]:
+    """Return what is wrong with a data set of `classification`."""
+    where = f"classification.datasets.{name}"
+    faults = []
+    if name == CAPTIONS:
+        faults.append(f"{where}: the name `{CAPTIONS}` is taken by the captions. Choose another.")
+    classes = list(dict.fromkeys(dataset["labels"].values()))
+    if len(classes) < 2:
+        faults.append(f"{where}.labels names one class only, {classes[0]}. Two are needed at least, as in labels: {{0: negative, 1: positive}}.")
+    # A score of two classes is P(machine), wherever that class stands; elsewhere a column is a label's number.
+    if "machine" in classes[:-1]:
+        faults.append(f"{where}.labels: the class `machine` must come last, as its probability does. Write it last.")
+    for part in ("train", "test"):
+        rows, at = dataset[part], f"{where}.{part}"
+        if not rows["files"]:
+            faults.append(f"{at}.files is null, but must name the file or files. Write, for instance, `files: [topic/{name}_{part}.csv]`.")
+        delimited, header = rows["format"] in ("csv", "tsv"), rows.get("header", True)
+        faults += [
+            f"{at}.{key} is for csv and tsv; the format is {rows['format']}. Take it out."
+            for key in ("header", "quoted")
+            if key in rows and not delimited
+        ]
+        columns = [*rows["text"], rows["label"]]
+        wrong = [column for column in columns if isinstance(column, int) == (header or not delimited)]
+        if wrong and delimited and not header:
+            faults.append(
+                f"{at}.header is false, so columns have numbers from 0 and no names, but {', '.join(map(repr, wrong))} is named. Write a number."
+            )
+        elif wrong:
+            hint = ", or `header: false` where the first row is data" if delimited else ""
+            faults.append(f"{at} names the column {wrong[0]} by number, but columns of these files have names. Write the name in quotes{hint}.")
+        if rows["label"] in rows["text"]:
+            faults.append(f"{at}: the column {rows['label']!r} is label and text at once, which gives every class away. Take it out of `text`.")
+        for key, labels in ((f"{where}.labels", dataset["labels"]), (f"{at}.labels", rows.get("labels") or {})):
+            # JSON, in which labels travel to the jobs, has one key for 1 and "1".
+            if len(json.loads(json.dumps(labels))) < len(labels):
+                faults.append(f"{key} has a label twice, as number and as text: {', '.join(map(repr, labels))}. Keep one.")
+        for label in dict.fromkeys((rows.get("labels") or {}).values()):
+            if label not in classes:
+                faults.append(f"{at}.labels names the unknown class `{label}`. {_nearest(label, classes)}")
+    return list(dict.fromkeys(faults))
+
+
+def _attack_faults(config: dict, known: set[str]) -> list[str]:
+    """Return what is wrong with the block `attacks`; what no attack of the run needs is not asked for.
+
+    `known` are the names of detectors that are no misspelling: those of the run, and those of config.yaml.
+    """
+    attacks, encoders = config["attacks"], config["encoders"]
+    faults = []
+    for victim in attacks["victims"]:
+        # A name that nobody knows is left out, but not one that is a known one misspelt.
+        if victim not in known and difflib.get_close_matches(victim, known, n=1, cutoff=0.75):
+            faults.append(f"attacks.victims names the unknown detector `{victim}`. {_nearest(victim, config['detectors'])}")
+    synonyms = attacks["synonyms"]
+    if synonyms["source"] == "corpus" and synonyms["path"]:
+        faults.append(
+            "attacks.synonyms.path is read by the sources vectors and neighbours only, and the source is corpus. Write `source: neighbours`, say."
+        )
+    if synonyms["source"] != "corpus" and not synonyms["path"]:
+        faults.append(f"attacks.synonyms.source is {synonyms['source']}, so attacks.synonyms.path must name a file.")
+    for name, dataset in config["classification"]["datasets"].items():
+        if dataset.get("attacks", {}).get("texts") and dataset.get("test_rows") and dataset["attacks"]["texts"] > dataset["test_rows"]:
+            faults.append(
+                f"classification.datasets.{name}.attacks.texts is {dataset['attacks']['texts']}, but test_rows only {dataset['test_rows']}. Raise test_rows."
+            )
+    victims = victims_of(config)
+    for dataset, victim in victims:
+        if [name for _, name in victims].count(victim) > 1:
+            faults.append(f"Two victims have the name `{victim}`, of the data set {dataset} too. Rename a data set, a defence or a detector.")
+        if victim in ("synonyms", "meta.json"):
+            faults.append(f"The victim `{victim}` has a name that is taken by the results. Rename it.")
+    if not victims or not attacks["recipes"]:
+        return list(dict.fromkeys(faults))
+    similarity = attacks["similarity"]["encoder"]
+    if similarity not in encoders:
+        faults.append(f"attacks.similarity.encoder names `{similarity}`, which is not among the encoders. {_nearest(similarity, encoders)}")
+    elif encoders[similarity]["source"] == "pretrain":
+        others = [name for name, encoder in encoders.items() if encoder["source"] != "pretrain"]
+        faults.append(
+            f"attacks.similarity.encoder is `{similarity}`, which the run trains to guess masked words: its vectors do not tell how alike two texts are. "
+            f"Name an encoder of sentences: {', '.join(others) or 'add one to encoders, such as minilm'}."
+        )
+    else:
+        faults += _encoder_faults(similarity, encoders[similarity])
+    masked = [name for name, entry in attacks["recipes"].items() if entry["recipe"] == "bert_attack"]
+    if masked and attacks["language_model"] is None:
+        own = language_encoder(config)
+        if own is None:
+            faults.append(
+                f"attacks.language_model is null, so {', '.join(masked)} needs an encoder that the run pretrains, but no encoder has `source: pretrain` and epochs. "
+                "Name a masked language model, as in `language_model: FOLDER`, or drop the attack with null."
+            )
+        elif own != config["encoder"]:
+            faults += _encoder_faults(own, encoders[own])
+    return list(dict.fromkeys(faults))
+
+
+def _meaning_faults(config: dict, defaults: dict) -> list[str]:
     """Return what a schema cannot say: references between keys, sums, conditions."""
     faults = []
     captions, mutate, detectors = config["captions"], config["mutate"], config["detectors"]
@@ -272,22 +398,20 @@ def _meaning_faults(config: dict) -> list[str]:
             if reserved in mutate[block]:
                 faults.append(f"mutate.{block}.{reserved}: the name `{reserved}` is taken by the results. Choose another.")
 
-    for name, detector in detectors.items():
-        start, seen = detector.get("start"), [name]
-        while start:
-            if start in seen:
-                faults.append(
-                    f"detectors.{name}.start goes round in a circle: {' -> '.join([*seen, start])}. Let one of them start from the encoder (`start: null`)."
-                )
-                break
-            if start not in detectors:
-                faults.append(f"detectors.{seen[-1]}.start names the unknown detector `{start}`. {_nearest(start, detectors)}")
-                break
-            seen.append(start)
-            start = detectors[start].get("start")
+    faults += _training_faults("detectors", detectors) + _training_faults("classification.defences", config["classification"]["defences"])
+    for name, dataset in config["classification"]["datasets"].items():
+        faults += _dataset_faults(name, dataset)
+    if "encoder" in config["classification"]["defences"]:
+        faults.append("classification.defences.encoder: the name `encoder` is taken by the encoder of a data set. Choose another.")
+    if captions["source"] == "none" and not config["classification"]["datasets"]:
+        faults.append(
+            "captions.source is none and classification.datasets is empty, so there is nothing to do. Name a data set, as config/defenders.yaml does, "
+            "or write `source: simulate`."
+        )
+    faults += _attack_faults(config, set(detectors) | set(defaults.get("detectors", ())))
     if config["base"]["min_words"] > config["base"]["max_words"]:
         faults.append("base.min_words is larger than base.max_words, so no sentence could be taken. Swap them.")
-    on_base = [name for name, detector in detectors.items() if detector.get("train_on") == "base"]
+    on_base = [name for name, detector in detectors.items() if detector.get("train_on") == "base" and captions["source"] != "none"]
     if on_base and config["base"]["source"] == "passages" and not config["base"]["passages"]:
         faults.append(f"base.source is passages, so base.passages must list files for the detector{'s' * (len(on_base) > 1)} {', '.join(on_base)}.")
     if on_base and config["base"]["source"] == "simulate" and captions["source"] != "simulate":

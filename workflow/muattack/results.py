@@ -1,4 +1,12 @@
-"""Which detectors, tables and figures a run has, from its configuration alone. Imports nothing heavy: Snakemake reads it."""
+"""Which detectors, tables and figures a run has, from its configuration alone. Imports nothing heavy: Snakemake reads it.
+
+Those of the attacks are in muattack.evaluate.attack_families.
+"""
+
+from muattack.evaluate.attack_families import CAPTIONS, constraints_of, victims_of
+
+# Attacks that take a word's substitutes from the table of synonyms; the others ask a language model or misspell.
+SYNONYM_RECIPES = ("textfooler", "textbugger", "textbugger_word", "pwws")
 
 # The detectors that a figure shows; it is drawn when the run has all of them (fig3b, fig7 and differences: at least one).
 FIGURE_DETECTORS = {
@@ -100,3 +108,41 @@ def trained_as(config: dict) -> dict[str, str]:
     """Return for each detector the first one with the same training facts: that one is trained, the others are copies of it."""
     first: dict[str, str] = {}
     return {name: first.setdefault(repr(training_facts(config, name)), name) for name in config["detectors"]}
+
+
+def attack_settings(config: dict, dataset: str, attack: str) -> dict:
+    """Return everything of the configuration that decides what an attack does to a text of a data set, all of it resolved."""
+    constraints = constraints_of(config, dataset, attack)
+    if constraints["queries_per_word"] is None:
+        constraints["queries_per_word"] = constraints["k_max"]
+    return {"recipe": config["attacks"]["recipes"][attack]["recipe"], **constraints, "measure": config["attacks"]["similarity"]["measure"]}
+
+
+def attacked_texts(config: dict, dataset: str) -> tuple[int, list[int] | None]:
+    """Return how many test texts of a data set are attacked, and of which classes (their numbers; None for all)."""
+    attacks = config["attacks"]
+    if dataset == CAPTIONS:
+        return attacks["texts"], sorted(("human", "machine").index(name) for name in attacks["classes"])
+    return config["classification"]["datasets"][dataset].get("attacks", {}).get("texts", attacks["texts"]), None
+
+
+def most_synonyms(config: dict, dataset: str) -> int | None:
+    """Return how many synonyms a word the data set's table holds: the largest k_max of the attacks that read it; None where none does."""
+    recipes = config["attacks"]["recipes"]
+    return max(
+        (constraints_of(config, dataset, name)["k_max"] for name, entry in recipes.items() if entry["recipe"] in SYNONYM_RECIPES), default=None
+    )
+
+
+def language_encoder(config: dict) -> str | None:
+    """Return the encoder whose masked language model serves bert_attack: the run's own where it is pretrained, else the first that could be.
+
+    None where no attack needs one (or attacks.language_model names one), and where there is none.
+    """
+    attacks = config["attacks"]
+    masked = any(entry["recipe"] == "bert_attack" for entry in attacks["recipes"].values())
+    if not masked or attacks["language_model"] is not None or not victims_of(config):
+        return None
+    order = [config["encoder"], *config["encoders"]]
+    trained = [name for name, encoder in config["encoders"].items() if encoder["source"] == "pretrain" and encoder.get("pretrain", {}).get("epochs")]
+    return next((name for name in order if name in trained), None)
