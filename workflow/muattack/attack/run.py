@@ -1,0 +1,253 @@
+"""Attack the texts of one shard, one record a text; a run that is killed goes on where it was."""
+
+import hashlib
+import json
+import math
+import os
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from muattack.attack.records import apply_edits, gather, write_attack
+from muattack.errors import InputError
+from muattack.progress import progress
+from muattack.records import sha256
+
+__all__ = ["attack_texts", "gather"]
+
+
+def attack_texts(
+    texts: pd.DataFrame,
+    victim_folder: str | os.PathLike,
+    victim: str,
+    dataset: str,
+    labels: Sequence[str],
+    attack: dict,
+    synonyms: str | os.PathLike | None,
+    similarity: dict,
+    encoder: dict,
+    language_model: str | os.PathLike | None,
+    out: str | os.PathLike,
+    state: str | os.PathLike,
+    seed: int,
+    shard: int = 0,
+    shards: int = 1,
+    seconds: float = 600.0,
+    antonyms: str | os.PathLike | None = None,
+) -> None:
+    """Attack every `shards`-th text from number `shard` on and write the records (`muattack.attack.records`) to `out`.
+
+    `texts` has id, text, label (`choose_texts`); `labels` names the classes; `attack` has recipe, epsilon_min, k_max, rho_max and
+    queries_per_word (null: k_max); `similarity` has measure and precision; `encoder` is the entry of the sentence encoder;
+    `state` is the folder of what is done already, `seconds` the limit for one text. A text whose attack fails with an exception has the
+    status error and its reason, and the others go on. Sets torch to one thread.
+    Raises InputError for settings no attack can keep to, a resource that is missing, a victim of other classes, and scores that
+    are not finite; what was attacked before is kept.
+    """
+    from muattack.attack.recipes import Resources, build, resolve
+
+    # Before anything heavy: a misspelt recipe is told at once.
+    resolved = resolve(attack, similarity["measure"])
+    if not 0 <= shard < shards:
+        raise InputError(f"Shard {shard} of {shards} does not exist; shards are numbered from 0.")
+    if not seconds > 0:
+        raise InputError(f"attacks.seconds is {seconds!r}, but must be above 0: the limit for one text.")
+    wrong = texts[~texts["label"].between(0, len(labels) - 1)]
+    if len(wrong):
+        row = wrong.iloc[0]
+        raise InputError(
+            f"The text {row['id']} of {dataset} has the label {row['label']}, but the classes are {len(labels)} ({', '.join(labels)}), numbered from 0."
+        )
+
+    import torch
+
+    from muattack.attack.deadline import Deadline
+    from muattack.attack.similarity import Similarity, load_similarity_encoder
+    from muattack.attack.synonyms import read_antonyms, read_table
+    from muattack.attack.victim import open_victim, victim_sha256
+
+    torch.set_num_threads(1)
+    deadline = Deadline()
+    target = open_victim(victim_folder, victim, labels, deadline)
+    measured = Similarity(
+        load_similarity_encoder(encoder, similarity["precision"]), similarity["precision"], similarity["measure"], attack["epsilon_min"], deadline
+    )
+    recipe = resolved["recipe"]
+    table = read_table(synonyms) if synonyms is not None and recipe in ("textfooler", "textbugger", "textbugger_word") else None
+    opposite = read_antonyms(antonyms) if antonyms else {}
+    ready, adds = build(resolved, Resources(target, measured, table, opposite, language_model, deadline, seed))
+    if table is not None:
+        adds["synonyms_sha256"] = sha256(synonyms)
+    if antonyms:
+        adds["antonyms_sha256"] = sha256(antonyms)
+    if recipe == "bert_attack":
+        adds["language_model_sha256"] = sha256(Path(language_model) / "model.safetensors")
+    adds["similarity_encoder"] = {key: encoder.get(key) for key in ("source", "path", "revision", "pooling") if encoder.get(key) is not None}
+    header = {
+        "attack": {**resolved, "precision": similarity["precision"], "seconds": seconds, **adds},
+        "victim": victim,
+        "dataset": dataset,
+        "labels": list(labels),
+        "victim_sha256": victim_sha256(victim_folder),
+        "texts": len(texts),
+        "seed": seed,
+        "versions": versions(),
+    }
+    mine = texts.iloc[shard::shards].reset_index(drop=True)
+    log = State(Path(state), f"{recipe}-{Path(out).stem}", header, mine)
+    names, bodies, targets = mine["id"].tolist(), mine["text"].tolist(), mine["label"].tolist()
+    for name, text, label in progress(list(zip(names, bodies, targets, strict=True)), f"{victim} under {recipe}"):
+        if name not in log.done:
+            log.add(attack_one(ready, target, measured, deadline, str(name), text, int(label), seconds))
+    write_attack(out, {**header, "shard": shard, "shards": shards}, [log.done[name] for name in names])
+    log.remove()
+
+
+def attack_one(ready, victim, similarity, deadline, name: str, text: str, label: int, seconds: float) -> dict:
+    """Attack one text and return its record; an exception becomes the status error. VictimError alone goes through."""
+    from muattack.attack.deadline import TimedOut
+    from muattack.attack.slots import SlotText
+    from muattack.attack.victim import VictimError
+
+    started = time.monotonic()
+    goal = ready.goal_function
+    record = dict.fromkeys(("adversarial", "predicted_before", "predicted_after", "score_before", "score_after", "similarity"))
+    record |= {"edits": [], "status": "error", "reason": "", "queries": 0, "words": 0, "words_changed": 0}
+    goal.num_queries = 0
+    try:
+        with deadline.limit(seconds):
+            victim.forget()
+            ready.clear_cache()
+            original = SlotText(text)
+            record["words"] = original.num_words
+            similarity.begin(original)
+            ready.transformation.begin(original, name)
+            scores = victim([text])[0]
+            record |= {"predicted_before": int(scores.argmax()), "score_before": float(scores[label])}
+            result = ready.attack(original, label)
+            record |= outcome(result, original, similarity, label)
+    except TimedOut:
+        record |= {"status": "timed_out", "reason": f"the limit of {seconds:g} s for one text"}
+    except VictimError:
+        raise
+    except Exception as error:
+        traceback.print_exc()
+        record["reason"] = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    finally:
+        victim.forget()
+        ready.clear_cache()
+    record["queries"] = goal.num_queries
+    head = {"id": name, "label": label, "original": text}
+    order = (
+        "adversarial",
+        "edits",
+        "status",
+        "reason",
+        "predicted_before",
+        "predicted_after",
+        "score_before",
+        "score_after",
+        "queries",
+        "similarity",
+        "words",
+    )
+    return {**head, **{key: record[key] for key in order}, "words_changed": record["words_changed"], "seconds": round(time.monotonic() - started, 3)}
+
+
+def outcome(result, original, similarity, label: int) -> dict:
+    """Return what the record takes from TextAttack's result."""
+    from muattack.attack.offline import load_textattack
+
+    results = load_textattack().attack_results
+    after = result.perturbed_result
+    found = {"predicted_after": int(after.output), "score_after": float(after.raw_output[label])}
+    if isinstance(result, results.SkippedAttackResult):
+        return {**found, "status": "skipped", "reason": "misclassified before the attack"}
+    if not isinstance(result, results.SuccessfulAttackResult):
+        return {**found, "status": "failed", "reason": "" if original.num_words else "the text has no words"}
+    text = after.attacked_text
+    edits, adversarial = text.edits(), text.text
+    if apply_edits(original.original, edits) != adversarial:
+        raise AssertionError("the edits do not give the adversarial text")
+    return {
+        **found,
+        "status": "succeeded",
+        "adversarial": adversarial,
+        "edits": edits,
+        "similarity": similarity.similarity(text),
+        "words_changed": text.words_changed,
+    }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that decide a result."""
+    from importlib.metadata import version
+
+    import muattack
+
+    return {"muattack": muattack.__version__, **{name: version(name) for name in ("textattack", "transformers", "torch", "nltk", "lemminflect")}}
+
+
+def code_sha256() -> str:
+    """Return what identifies the code of the attacks: a state of other code is not gone on with."""
+    folder = Path(__file__).parent
+    joined = hashlib.sha256()
+    for file in sorted(folder.glob("*.py")):
+        joined.update(file.name.encode() + b"\0" + file.read_bytes())
+    return joined.hexdigest()
+
+
+class State:
+    """Records of texts that are done: JSON lines, flushed a text, keyed by all that decides a record."""
+
+    def __init__(self, folder: Path, name: str, header: dict, texts: pd.DataFrame) -> None:
+        key = json.dumps([header, code_sha256(), texts["id"].tolist(), texts["text"].tolist(), texts["label"].tolist()], sort_keys=True, default=str)
+        self.key = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+        self.path = folder / f"{name}.jsonl"
+        folder.mkdir(parents=True, exist_ok=True)
+        self.done = self._read(dict(zip(texts["id"], texts["text"], strict=True)))
+        if self.done:
+            print(f"{self.path}: {len(self.done)} of {len(texts)} texts are done already", flush=True)
+        self._file = open(self.path, "w", encoding="utf-8")  # noqa: SIM115 (open as long as the shard runs)
+        self._write({"key": self.key})
+        for record in self.done.values():
+            self._write(record)
+
+    def _read(self, wanted: dict[str, str]) -> dict[str, dict]:
+        if not self.path.is_file():
+            return {}
+        done: dict[str, dict] = {}
+        try:
+            lines = self.path.read_bytes().decode("utf-8").split("\n")
+            if json.loads(lines[0]) != {"key": self.key}:
+                print(f"{self.path} is the state of other settings, texts or code: it is not used", flush=True)
+                return {}
+            # The last line is whatever was being written when the run ended.
+            for line in lines[1:-1]:
+                record = json.loads(line)
+                if wanted.get(record["id"]) != record["original"]:
+                    raise ValueError(f"the text {record['id']} is another")
+                done[record["id"]] = record
+        except (UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
+            print(f"{self.path} is damaged ({error}): it is not used", flush=True)
+            return {}
+        return done
+
+    def _write(self, value: dict) -> None:
+        self._file.write(json.dumps(value, allow_nan=False) + "\n")
+        self._file.flush()
+
+    def add(self, record: dict) -> None:
+        """Keep a record."""
+        if any(isinstance(value, float) and not math.isfinite(value) for value in record.values()):
+            record |= {"status": "error", "reason": "a value of the record is not finite", "score_after": None, "similarity": None}
+        self.done[record["id"]] = record
+        self._write(record)
+
+    def remove(self) -> None:
+        """Drop the state, once the shard's records are written."""
+        self._file.close()
+        self.path.unlink(missing_ok=True)
