@@ -2,12 +2,16 @@
 #
 #   snakemake --cores all                                          the demo, nothing needed
 #   snakemake --cores all --configfile config/captions.yaml        your own caption files
+#   snakemake --cores all --configfile config/defenders.yaml       topic and sentiment classifiers, defended and attacked
 #
 # Every result lies under results/{run}/ (config: run):
 #   captions.parquet  base_captions.parquet                        the texts, split by image
 #   mutants/{set}.parquet  mutants/operators.parquet               nine operator sets, six tasks; one mutant an operator
 #   encoder/  detectors/{detector}/                                safetensors and JSON
 #   scores/{detector}.parquet  metrics.csv  differences.csv        P(machine) of every text; every number with its interval
+#   datasets/{dataset}.parquet                                     topic and sentiment sets, rows in are rows out
+#   classifiers/{dataset}/{defence}/                               one for each defence; {defence}.scores.parquet beside it
+#   attacks/{victim}/{attack}.jsonl                                one record a text that was attacked
 #   tables/{table}.{csv,md}  figures/{figure}.{png,svg}            what a paper prints
 #   logs/{rule}/  benchmarks/{rule}/                               what happened, and what it cost
 from snakemake.utils import min_version
@@ -23,8 +27,14 @@ include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/mutate.smk"
 include: "workflow/rules/train.smk"
+include: "workflow/rules/classify.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/figures.smk"
+
+
+if ATTACKS:
+
+    include: "workflow/rules/attack.smk"
 
 
 report: "workflow/report/workflow.rst"
@@ -34,8 +44,7 @@ rule all:
     default_target: True
     input:
         expand("results/{run}/meta.json", run=config["run"]),
-        expand("results/{run}/metrics.csv", run=config["run"]),
-        expand("results/{run}/tables/{table}.{ext}", run=config["run"], table=TABLES, ext=["csv", "md"]),
-        expand("results/{run}/figures/{figure}.{ext}", run=config["run"], figure=FIGURES, ext=["png", "svg"]),
+        expand("results/{run}/metrics.csv", run=config["run"] if CAPTIONED else []),
+        [expand(files, run=config["run"]) for files in FOLDERS.values()],
     message:
         "Everything of the run is made: see results/{config[run]}/"

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from muattack.data.datasets import files_inside, read_dataset
+from muattack.config import files_inside
+from muattack.data.datasets import read_dataset
 from muattack.errors import InputError
 
 LABELS = {0: "bad", 1: "good"}

@@ -5,6 +5,7 @@ import difflib
 import json
 import math
 import os
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -99,6 +100,14 @@ def check_config(config: dict) -> dict:
 def data_file(config: dict, path: str) -> str:
     """Return where a data file named in the configuration lies: relative paths count from `data` or MUATTACK_DATA."""
     return os.path.normpath(os.path.join(os.environ.get("MUATTACK_DATA") or config["data"], path))
+
+
+def files_inside(paths: Iterable[str | Path]) -> list[str]:
+    """Return the files themselves, and of a folder (a saved data set) every file in it, sorted."""
+    found = []
+    for path in map(Path, paths):
+        found += sorted(str(file) for file in path.rglob("*") if file.is_file()) if path.is_dir() else [str(path)]
+    return found
 
 
 def _paragraph(faults: list[str]) -> str:
@@ -268,9 +277,6 @@ def _dataset_faults(name: str, dataset: dict) -> list[str]:
     classes = list(dict.fromkeys(dataset["labels"].values()))
     if len(classes) < 2:
         faults.append(f"{where}.labels names one class only, {classes[0]}. Two are needed at least, as in labels: {{0: negative, 1: positive}}.")
-    # A score of two classes is P(machine), wherever that class stands; elsewhere a column is a label's number.
-    if "machine" in classes[:-1]:
-        faults.append(f"{where}.labels: the class `machine` must come last, as its probability does. Write it last.")
     for part in ("train", "test"):
         rows, at = dataset[part], f"{where}.{part}"
         if not rows["files"]:

@@ -1,5 +1,7 @@
 """Describe a finished run: what each result folder was made from and with."""
 
+import hashlib
+import json
 import os
 import platform
 from collections.abc import Iterable, Mapping
@@ -9,12 +11,15 @@ from pathlib import Path
 import pandas as pd
 
 from muattack import __version__
+from muattack.attack.records import STATUSES, read_lines
 from muattack.records import read_meta, sha256, write_json
 
 # The packages whose versions can change a result.
 PACKAGES = (
     "datasets",
+    "lemminflect",
     "matplotlib",
+    "nltk",
     "numpy",
     "pandas",
     "pyarrow",
@@ -22,6 +27,7 @@ PACKAGES = (
     "safetensors",
     "scikit-learn",
     "snakemake",
+    "textattack",
     "tokenizers",
     "torch",
     "transformers",
@@ -40,9 +46,22 @@ def versions() -> dict[str, str]:
 
 
 def describe_files(folder: Path, files: Iterable[str | Path]) -> dict:
-    """Return by file name its SHA-256 and, for tables that carry it, what is known of their making."""
+    """Return by file name its SHA-256 and, for tables that carry it, what is known of their making.
+
+    Of attack records, whose seconds know the clock, the digest is that of everything else.
+    """
     described = {}
     for path in map(Path, files):
+        if path.suffix == ".jsonl":
+            header, records = read_lines(path)
+            kept = json.dumps([header, [{**record, "seconds": None} for record in records]], sort_keys=True)
+            statuses = {status: sum(record["status"] == status for record in records) for status in STATUSES}
+            described[path.relative_to(folder).as_posix()] = {
+                **header,
+                "sha256_without_seconds": hashlib.sha256(kept.encode()).hexdigest(),
+                **statuses,
+            }
+            continue
         entry = {"sha256": sha256(path)}
         if path.suffix == ".parquet":
             entry |= read_meta(path)
@@ -53,12 +72,13 @@ def describe_files(folder: Path, files: Iterable[str | Path]) -> dict:
 
 
 def describe_run(
-    run: Path, config: Mapping, folders: Mapping[str, list[str]], captions: str, metrics: str, data_files: Iterable[str], data: str
+    run: Path, config: Mapping, folders: Mapping[str, list[str]], captions: str | None, metrics: str | None, data_files: Iterable[str], data: str
 ) -> None:
     """Write meta.json of the run and of each of its result folders.
 
     folders: name -> files. The run's own meta.json holds the whole configuration, versions, hashes of the data read, and counts;
-    a folder's holds its files. No time and no machine name is in them, so that equal runs have equal bytes.
+    a folder's holds its files. No time and no machine name is in them, so that equal runs have equal bytes. A run without captions
+    has neither those nor metrics.
     """
     facts = {"run": config["run"], "seed": config["seed"], "versions": versions()}
     for name, files in folders.items():
@@ -70,7 +90,7 @@ def describe_run(
             "config": config,
             "machine": platform.machine(),
             "inputs": {os.path.relpath(path, data): sha256(path) for path in sorted(data_files)},
-            "captions": read_meta(captions) | {"sha256": sha256(captions)},
-            "metrics": describe_files(run, [metrics]),
-        },
+        }
+        | ({"captions": read_meta(captions) | {"sha256": sha256(captions)}} if captions else {})
+        | ({"metrics": describe_files(run, [metrics])} if metrics else {}),
     )

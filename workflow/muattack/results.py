@@ -5,8 +5,8 @@ Those of the attacks are in muattack.evaluate.attack_families.
 
 from muattack.evaluate.attack_families import CAPTIONS, constraints_of, victims_of
 
-# Attacks that take a word's substitutes from the table of synonyms; the others ask a language model or misspell.
-SYNONYM_RECIPES = ("textfooler", "textbugger", "textbugger_word", "pwws")
+# Attacks that take substitutes from the table of synonyms; the others ask a language model or WordNet, or misspell.
+SYNONYM_RECIPES = ("textfooler", "textbugger", "textbugger_word")
 
 # The detectors that a figure shows; it is drawn when the run has all of them (fig3b, fig7 and differences: at least one).
 FIGURE_DETECTORS = {
@@ -111,11 +111,11 @@ def trained_as(config: dict) -> dict[str, str]:
 
 
 def attack_settings(config: dict, dataset: str, attack: str) -> dict:
-    """Return everything of the configuration that decides what an attack does to a text of a data set, all of it resolved."""
+    """Return the recipe and the constraints of an attack on a data set, all of them resolved."""
     constraints = constraints_of(config, dataset, attack)
     if constraints["queries_per_word"] is None:
         constraints["queries_per_word"] = constraints["k_max"]
-    return {"recipe": config["attacks"]["recipes"][attack]["recipe"], **constraints, "measure": config["attacks"]["similarity"]["measure"]}
+    return {"recipe": config["attacks"]["recipes"][attack]["recipe"], **constraints}
 
 
 def attacked_texts(config: dict, dataset: str) -> tuple[int, list[int] | None]:

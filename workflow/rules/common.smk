@@ -12,10 +12,24 @@ LIBRARY = str(Path(workflow.basedir) / "workflow")
 sys.path.insert(0, LIBRARY)
 os.environ.update(PYTHONPATH=os.pathsep.join(dict.fromkeys([LIBRARY, *filter(None, os.getenv("PYTHONPATH", "").split(os.pathsep))])))
 
-from muattack.config import check_config, data_file
+from muattack.config import check_config, data_file, files_inside
 from muattack.errors import InputError
+from muattack.evaluate.attack_families import CAPTIONS, attack_figures, attack_tables, labels_of, victims_of
 from muattack.mutate.registry import WORD_LISTS, check_tasks, load_sets
-from muattack.results import FIGURE_DETECTORS, cached_draws, figures_of, rr_shares, tables_of, trained_as, training_settings
+from muattack.results import (
+    FIGURE_DETECTORS,
+    SYNONYM_RECIPES,
+    attack_settings,
+    attacked_texts,
+    cached_draws,
+    figures_of,
+    language_encoder,
+    most_synonyms,
+    rr_shares,
+    tables_of,
+    trained_as,
+    training_settings,
+)
 from muattack.sources import library_sources
 
 try:
@@ -26,6 +40,8 @@ except InputError as error:
 config.clear()
 config.update(checked)
 
+# A run without captions has no detectors, and none of their tables and figures.
+CAPTIONED = config["captions"]["source"] != "none"
 DETECTORS = list(config["detectors"])
 MUTANTS = [*config["mutate"]["sets"], *config["mutate"]["tasks"]]
 SOURCES = ["human", "machine"]
@@ -39,6 +55,16 @@ FROZEN = ENCODER["trainable"] == "classifier"
 # Jobs that share out the encoding of texts by a frozen encoder.
 FEATURE_SHARDS = config["training"]["feature_shards"]
 PRETRAINED_HERE = ENCODER["source"] == "pretrain"
+# The encoder that the run pretrains: its own, or one whose masked language model serves an attack.
+PRETRAINED = config["encoder"] if PRETRAINED_HERE else language_encoder(config) or config["encoder"]
+DATASETS = list(config["classification"]["datasets"])
+DEFENCES = list(config["classification"]["defences"])
+RECIPES = config["attacks"]["recipes"]
+# Who is attacked, by name, and on which data set.
+VICTIMS = {victim: dataset for dataset, victim in victims_of(config)} if RECIPES else {}
+ATTACKS = expand("results/{{run}}/attacks/{victim}/{attack}.jsonl", victim=VICTIMS, attack=RECIPES)
+ATTACK_TABLES = attack_tables(config)
+ATTACK_FIGURES = attack_figures(config)
 
 
 def names(options):
@@ -76,21 +102,67 @@ wildcard_constraints:
     part="test_bed|base",
     shard=r"\d+",
     figure=names(FIGURES),
+    dataset=names([CAPTIONS, *DATASETS]),
+    defence=names(DEFENCES),
+    victim=names(VICTIMS),
+    attack=names(RECIPES),
 
 
 def data_files(paths):
-    """The places of data files named in the configuration, one or several."""
-    return [data_file(config, path) for path in ([paths] if isinstance(paths, str) else paths)]
+    """The places of data files named in the configuration: one, several or none."""
+    return [data_file(config, path) for path in ([paths] if isinstance(paths, str) else paths or [])]
 
 
 def user_files():
-    """All data files of the user that the run reads, by the key that names them."""
+    """All data files and folders of the user that the run reads, by the key that names them."""
     files = {f"mutate.sets.{name}.words": word_lists([name]) for name in config["mutate"]["sets"]}
     if config["captions"]["source"] == "files":
         files |= {f"captions.files.{source}": data_files(config["captions"]["files"][source]) for source in SOURCES}
-    if config["base"]["source"] == "passages" and any(training_table(name) == "base_captions.parquet" for name in DETECTORS):
+    if config["base"]["source"] == "passages" and CAPTIONED and any(training_table(name) == "base_captions.parquet" for name in DETECTORS):
         files["base.passages"] = data_files(config["base"]["passages"])
+    for name in DATASETS:
+        files |= {f"classification.datasets.{name}.{part}.files": dataset_files(name, part) for part in ("train", "test")}
+    if VICTIMS:
+        files |= {f"attacks.synonyms.{key}": data_files(config["attacks"]["synonyms"][key]) for key in ("path", "antonyms")}
+        files["attacks.language_model"] = local_model({"path": config["attacks"]["language_model"]})
     return files
+
+
+def folders_of_results():
+    """The folders of results that are described, by name, each with its files: those that the run has."""
+    tables, figures = [*(TABLES if CAPTIONED else []), *ATTACK_TABLES], [*(FIGURES if CAPTIONED else []), *ATTACK_FIGURES]
+    folders = {
+        "mutants": expand("results/{{run}}/mutants/{set}.parquet", set=[*MUTANTS, "operators"] if CAPTIONED else []),
+        "scores": expand("results/{{run}}/scores/{detector}.parquet", detector=DETECTORS if CAPTIONED else []),
+        "datasets": expand("results/{{run}}/datasets/{dataset}.parquet", dataset=DATASETS),
+        "classifiers": expand("results/{{run}}/classifiers/{dataset}/{defence}.scores.parquet", dataset=DATASETS, defence=DEFENCES),
+        "attacks": ATTACKS,
+        "tables": expand("results/{{run}}/tables/{table}.{ext}", table=tables, ext=["csv", "md"]),
+        "figures": expand("results/{{run}}/figures/{figure}.{ext}", figure=figures, ext=["png", "svg"]),
+    }
+    return {name: files for name, files in folders.items() if files}
+
+
+FOLDERS = folders_of_results()
+# Keys that name folders: data sets that save_to_disk wrote.
+SAVED_SETS = [
+    f"classification.datasets.{name}.{part}.files"
+    for name in DATASETS
+    for part in ("train", "test")
+    if config["classification"]["datasets"][name][part]["format"] == "huggingface"
+]
+
+
+def dataset_files(name, part):
+    """The files, or the folders of saved data sets, of the training or test rows of a data set."""
+    return data_files(config["classification"]["datasets"][name][part]["files"])
+
+
+def dataset_block(name):
+    """What the table of a data set depends on, as JSON, without where its files lie."""
+    entry = {key: value for key, value in config["classification"]["datasets"][name].items() if key != "attacks"}
+    entry |= {part: {key: value for key, value in entry[part].items() if key != "files"} for part in ("train", "test")}
+    return json.dumps(entry, ensure_ascii=False)
 
 
 def members(name):
@@ -123,12 +195,20 @@ def training_table(detector):
     return "base_captions.parquet" if config["detectors"][detector].get("train_on") == "base" else "captions.parquet"
 
 
-def encoder_folder(wildcards):
-    """The encoder's folder, where the run makes it; the files of a local one, so that new weights are noticed."""
-    if PRETRAINED_HERE:
-        return f"results/{wildcards.run}/encoder"
-    path = ENCODER.get("path") or ""
+def local_model(encoder):
+    """The files of a model in a local folder, so that new weights are noticed."""
+    path = encoder.get("path") or ""
     return [f"{path}/{name}" for name in ("config.json", "model.safetensors") if Path(path, name).is_file()]
+
+
+def encoder_files(folder):
+    """The folder that the run pretrains its encoder into; the files of an encoder that lies in a local folder."""
+    return folder if PRETRAINED_HERE else local_model(ENCODER)
+
+
+def encoder_folder(wildcards):
+    """The encoder of the detectors."""
+    return encoder_files(f"results/{wildcards.run}/encoder")
 
 
 def features(texts):
@@ -158,12 +238,64 @@ def start_folder(wildcards):
     return f"results/{wildcards.run}/detectors/{start}" if start else []
 
 
+def start_classifier(wildcards):
+    """The classifier that another one starts from, as an input."""
+    start = config["classification"]["defences"][wildcards.defence].get("start")
+    return f"results/{wildcards.run}/classifiers/{wildcards.dataset}/{start}" if start else []
+
+
+def texts_table(dataset):
+    """The table of the captions or of a data set."""
+    return "captions.parquet" if dataset == CAPTIONS else f"datasets/{dataset}.parquet"
+
+
+def victim_folder(run, victim):
+    """The folder of a detector or classifier that is attacked."""
+    dataset = VICTIMS[victim]
+    return f"results/{run}/detectors/{victim}" if dataset == CAPTIONS else f"results/{run}/classifiers/{dataset}/{victim.removeprefix(f'{dataset}.')}"
+
+
+def clean_scores(run, victim):
+    """What a victim says of all test texts as they are."""
+    return f"results/{run}/scores/{victim}.parquet" if VICTIMS[victim] == CAPTIONS else f"{victim_folder(run, victim)}.scores.parquet"
+
+
+def pretrained_folder(run, dataset):
+    """The folder of the encoder that the run pretrains on the captions or on a data set."""
+    return f"results/{run}/encoder" if dataset == CAPTIONS else f"results/{run}/classifiers/{dataset}/encoder"
+
+
+def victim_encoder(wildcards):
+    """The frozen encoder that a victim's folder refers to."""
+    return encoder_files(pretrained_folder(wildcards.run, VICTIMS[wildcards.victim])) if FROZEN else []
+
+
+def synonyms_table(wildcards):
+    """The table of synonyms, for attacks that read it."""
+    reads = RECIPES[wildcards.attack]["recipe"] in SYNONYM_RECIPES
+    return f"results/{wildcards.run}/attacks/synonyms/{VICTIMS[wildcards.victim]}.json" if reads else []
+
+
+def language_model_path(wildcards):
+    """The user's masked language model, for attacks that ask one."""
+    return config["attacks"]["language_model"] if RECIPES[wildcards.attack]["recipe"] == "bert_attack" else None
+
+
+def language_model(wildcards):
+    """What an attack's masked language model is made of: the user's files, or the folder that the run pretrains into."""
+    if RECIPES[wildcards.attack]["recipe"] != "bert_attack":
+        return []
+    own = pretrained_folder(wildcards.run, VICTIMS[wildcards.victim])
+    return own if config["attacks"]["language_model"] is None else local_model({"path": config["attacks"]["language_model"]})
+
+
 # Snakemake's own message for a missing file names neither the key nor the remedy.
 for key, paths in user_files().items():
     for path in paths:
-        if not Path(path).is_file():
-            what = "is no file" if Path(path).exists() else "does not exist"
+        found = Path(path).is_dir() if key in SAVED_SETS else Path(path).is_file()
+        if not found:
+            what, kind = ("is no folder", "folder") if key in SAVED_SETS else ("is no file", "file")
             raise WorkflowError(
-                f"The file {path} ({key}) {what}. Check its path in your configuration, and `data` (or the environment variable "
-                "MUATTACK_DATA), the folder that paths of data files count from."
+                f"The {kind} {path} ({key}) {what if Path(path).exists() else 'does not exist'}. Check its path in your configuration, and `data` "
+                "(or the environment variable MUATTACK_DATA), the folder that paths of data files count from."
             )

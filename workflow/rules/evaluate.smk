@@ -101,20 +101,14 @@ rule write_tables:
 # What the run was made from and with, for each result folder: settings, seeds, versions, inputs, rows in and out.
 rule describe_run:
     input:
-        captions="results/{run}/captions.parquet",
-        mutants=expand("results/{{run}}/mutants/{set}.parquet", set=[*MUTANTS, "operators"]),
-        scores=expand("results/{{run}}/scores/{detector}.parquet", detector=DETECTORS),
-        metrics="results/{run}/metrics.csv",
-        tables=expand("results/{{run}}/tables/{table}.{ext}", table=TABLES, ext=["csv", "md"]),
-        figures=expand("results/{{run}}/figures/{figure}.{ext}", figure=FIGURES, ext=["png", "svg"]),
-        data=sorted({path for paths in user_files().values() for path in paths}),
+        **FOLDERS,
+        captions="results/{run}/captions.parquet" if CAPTIONED else [],
+        metrics="results/{run}/metrics.csv" if CAPTIONED else [],
+        data=files_inside(sorted({path for paths in user_files().values() for path in paths})),
         library=library("describe_run"),
     output:
         run="results/{run}/meta.json",
-        mutants="results/{run}/mutants/meta.json",
-        scores="results/{run}/scores/meta.json",
-        tables="results/{run}/tables/meta.json",
-        figures="results/{run}/figures/meta.json",
+        folders=expand("results/{{run}}/{folder}/meta.json", folder=FOLDERS),
     log:
         "results/{run}/logs/describe_run/all.log",
     benchmark:
@@ -126,6 +120,7 @@ rule describe_run:
         mem_mb=memory(500),
         runtime=10,
     params:
+        folders=list(FOLDERS),
         config=block(),
     message:
         "Describe the run"

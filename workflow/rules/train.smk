@@ -1,7 +1,8 @@
 # Encoders and detectors.
 
 
-# The demo's encoder: a small RoBERTa with its own byte-level BPE, pretrained on the run's training captions.
+# The demo's encoder: a small RoBERTa with its own byte-level BPE, pretrained on the run's training captions. (Detectors on
+# another encoder need it only where its masked language model serves an attack.)
 rule pretrain_encoder:
     input:
         captions="results/{run}/captions.parquet",
@@ -19,7 +20,7 @@ rule pretrain_encoder:
         mem_mb=memory(3000),
         runtime=120,
     params:
-        encoder=block("encoders", config["encoder"]),
+        encoder=block("encoders", PRETRAINED),
         seed=config["seed"],
         threads=config["training"]["threads"],
     message:
@@ -113,7 +114,7 @@ rule train_detector:
         runtime=240,
     params:
         encoder=block("encoders", config["encoder"]),
-        training=json.dumps(training_settings(config)),
+        training=lambda wildcards: json.dumps(training_settings(config, config["detectors"][wildcards.detector])),
         normalise=config["captions"]["normalise"],
         detector=lambda wildcards: block("detectors", wildcards.detector),
         seed=config["seed"],

@@ -14,9 +14,9 @@ given, config = snakemake.input, json.loads(snakemake.params.config)
 describe_run(
     Path(snakemake.output.run).parent,
     config,
-    {"mutants": given.mutants, "scores": given.scores, "tables": given.tables, "figures": given.figures},
-    given.captions,
-    given.metrics,
+    {name: given[name] for name in snakemake.params.folders},
+    given.captions or None,
+    given.metrics or None,
     given.data,
     data_file(config, "."),
 )

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import regex
 
+from muattack.config import files_inside
 from muattack.data.captions import SPLITS
 from muattack.errors import InputError
 from muattack.records import sha256
@@ -63,7 +64,7 @@ def read_dataset(name: str, entry: Mapping, files: Mapping[str, Sequence[str]], 
     meta = {
         "dataset": name,
         "labels": labels,
-        "files": {part: [{"name": path.name, "sha256": sha256(path)} for path in files_inside(files[part])] for part in PARTS},
+        "files": {part: [{"name": Path(path).name, "sha256": sha256(path)} for path in files_inside(files[part])] for part in PARTS},
         "rows_read": rows_read,
         "rows": {part: int((split == part).sum()) for part in SPLITS},
         "classes": {part: {label: int((frame["label"][split == part] == k).sum()) for k, label in enumerate(labels)} for part in SPLITS},
@@ -80,14 +81,6 @@ def read_dataset(name: str, entry: Mapping, files: Mapping[str, Sequence[str]], 
 def label_key(value: object) -> str:
     """Return how a label is written as a key of `labels`: 1 and "1" are the same label, true is "true"."""
     return json.dumps(value) if isinstance(value, bool) else str(value)
-
-
-def files_inside(paths: Sequence[str | Path]) -> list[Path]:
-    """Return the files themselves, and of a folder (a saved data set) every file in it, sorted."""
-    found: list[Path] = []
-    for path in map(Path, paths):
-        found += sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
-    return found
 
 
 # --- From rows to texts and classes -----------------------------------------------------------------------------------

@@ -55,6 +55,30 @@ def score_captions(
     return table, meta
 
 
+def score_classes(classifier: str | os.PathLike | Detector, table: pd.DataFrame) -> tuple[pa.Table, dict]:
+    """Return the table (id, label, predicted, score, truncated) of a classifier on the split `test` of a data set, and its meta.
+
+    `score` is the probability of the true label, `predicted` the most likely one (of equal ones the first), `truncated` whether the
+    text is longer than the classifier sees. meta holds the accuracy. Each distinct text is scored once.
+    """
+    if not hasattr(classifier, "predict"):
+        classifier = load_detector(classifier, mode="none")
+    test = table[table["split"] == "test"]
+    texts, labels = test["text"].tolist(), test["label"].to_numpy(dtype=np.int8)
+    scores, truncated = classifier.judge(texts) if hasattr(classifier, "judge") else (classifier.predict(texts), classifier.truncated(texts))
+    predicted = scores.argmax(axis=1).astype(np.int8)
+    made = pa.table(
+        {
+            "id": pa.array(test["id"].tolist(), type=pa.string()),
+            "label": labels,
+            "predicted": predicted,
+            "score": scores[np.arange(len(texts)), labels],
+            "truncated": truncated,
+        }
+    )
+    return made, {"rows": len(texts), "accuracy": float((predicted == labels).mean()), "share_truncated": float(truncated.mean())}
+
+
 def _score(detector: Detector, texts: list[str], features: Sequence[str | os.PathLike] | None) -> tuple[np.ndarray, np.ndarray, int]:
     """Return P(machine) and `truncated` of distinct texts, and how many came from the features."""
     scores, truncated = np.empty(len(texts)), np.zeros(len(texts), dtype=bool)

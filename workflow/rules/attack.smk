@@ -1,0 +1,162 @@
+# Attacks on detectors and classifiers under one set of constraints. Read only where the run has victims.
+
+
+# What may stand for a word: one table a data set, for all attacks that swap words on it.
+rule build_synonyms:
+    input:
+        texts=lambda wildcards: f"results/{wildcards.run}/{texts_table(wildcards.dataset)}",
+        source=data_files(config["attacks"]["synonyms"]["path"]),
+        antonyms=data_files(config["attacks"]["synonyms"]["antonyms"]),
+        library=library("build_synonyms"),
+    output:
+        "results/{run}/attacks/synonyms/{dataset}.json",
+    log:
+        "results/{run}/logs/build_synonyms/{dataset}.log",
+    benchmark:
+        "results/{run}/benchmarks/build_synonyms/{dataset}.tsv"
+    conda:
+        "../../envs/torch.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(3000),
+        runtime=60,
+    params:
+        synonyms=block("attacks", "synonyms"),
+        most=lambda wildcards: most_synonyms(config, wildcards.dataset),
+        chosen=lambda wildcards: json.dumps(attacked_texts(config, wildcards.dataset)),
+        seed=config["seed"],
+    message:
+        "Find substitutes for the words of {wildcards.dataset}"
+    script:
+        "../scripts/build_synonyms.py"
+
+
+# One shard of one attack on one victim. A killed job goes on after the last text that it recorded (results/{run}/state/).
+rule attack_texts:
+    input:
+        texts=lambda wildcards: f"results/{wildcards.run}/{texts_table(VICTIMS[wildcards.victim])}",
+        victim=lambda wildcards: victim_folder(wildcards.run, wildcards.victim),
+        encoder=victim_encoder,
+        synonyms=synonyms_table,
+        antonyms=data_files(config["attacks"]["synonyms"]["antonyms"]),
+        language_model=language_model,
+        similarity=local_model(config["encoders"].get(config["attacks"]["similarity"]["encoder"], {})),
+        library=library("attack_texts"),
+    output:
+        "results/{run}/attacks/{victim}/shards/{attack}-{shard}.jsonl",
+    log:
+        "results/{run}/logs/attack_texts/{victim}/{attack}-{shard}.log",
+    benchmark:
+        "results/{run}/benchmarks/attack_texts/{victim}/{attack}-{shard}.tsv"
+    conda:
+        "../../envs/torch.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(3000),
+        runtime=720,
+    params:
+        attack=lambda wildcards: json.dumps(attack_settings(config, VICTIMS[wildcards.victim], wildcards.attack)),
+        labels=lambda wildcards: json.dumps(labels_of(config, VICTIMS[wildcards.victim]), ensure_ascii=False),
+        chosen=lambda wildcards: json.dumps(attacked_texts(config, VICTIMS[wildcards.victim])),
+        dataset=lambda wildcards: VICTIMS[wildcards.victim],
+        similarity=block("attacks", "similarity"),
+        encoder=json.dumps(config["encoders"].get(config["attacks"]["similarity"]["encoder"])),
+        language_model=language_model_path,
+        seconds=config["attacks"]["seconds"],
+        shards=config["attacks"]["shards"],
+        seed=config["seed"],
+    message:
+        "Attack {wildcards.victim} with {wildcards.attack}, shard {wildcards.shard}"
+    script:
+        "../scripts/attack_texts.py"
+
+
+# In the order of the texts, so that the number of shards is not to be seen.
+rule gather_attacks:
+    input:
+        shards=expand("results/{{run}}/attacks/{{victim}}/shards/{{attack}}-{shard}.jsonl", shard=range(config["attacks"]["shards"])),
+        library=library("gather_attacks"),
+    output:
+        "results/{run}/attacks/{victim}/{attack}.jsonl",
+    log:
+        "results/{run}/logs/gather_attacks/{victim}/{attack}.log",
+    benchmark:
+        "results/{run}/benchmarks/gather_attacks/{victim}/{attack}.tsv"
+    conda:
+        "../../envs/light.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(500),
+        runtime=5,
+    message:
+        "Gather what {wildcards.attack} did to {wildcards.victim}"
+    script:
+        "../scripts/gather_attacks.py"
+
+
+# Accuracy before and under attack with intervals, beside the published values; examples; ablations where victims allow them.
+rule write_attack_tables:
+    input:
+        attacks=ATTACKS,
+        clean=[clean_scores("{run}", victim) for victim in VICTIMS],
+        captions="results/{run}/captions.parquet" if CAPTIONS in VICTIMS.values() else [],
+        library=library("write_attack_tables"),
+    output:
+        csv=report(
+            expand("results/{{run}}/tables/{table}.csv", table=ATTACK_TABLES),
+            caption="../report/tables.rst",
+            category="Tables",
+        ),
+        md=expand("results/{{run}}/tables/{table}.md", table=ATTACK_TABLES),
+    log:
+        "results/{run}/logs/write_attack_tables/all.log",
+    benchmark:
+        "results/{run}/benchmarks/write_attack_tables/all.tsv"
+    conda:
+        "../../envs/light.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(1500),
+        runtime=20,
+    params:
+        victims=json.dumps([(dataset, victim) for victim, dataset in VICTIMS.items()]),
+        attacks=list(config["attacks"]["recipes"]),
+        tables=ATTACK_TABLES,
+        config=block(),
+    message:
+        "Write the tables of attacks"
+    script:
+        "../scripts/write_attack_tables.py"
+
+
+# Clean and under attack, victim by victim; the ablations' figures.
+rule plot_attacks:
+    input:
+        attacks="results/{run}/tables/attacks.csv",
+        library=library("plot_attacks"),
+    output:
+        png=report(
+            "results/{run}/figures/{figure}.png",
+            caption="../report/plot_attacks.rst",
+            category="Figures",
+            labels={"figure": "{figure}", "shows": "Attacks"},
+        ),
+        svg="results/{run}/figures/{figure}.svg",
+    log:
+        "results/{run}/logs/plot_attacks/{figure}.log",
+    benchmark:
+        "results/{run}/benchmarks/plot_attacks/{figure}.tsv"
+    wildcard_constraints:
+        figure=names(ATTACK_FIGURES),
+    conda:
+        "../../envs/light.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(1000),
+        runtime=10,
+    params:
+        config=block(),
+    message:
+        "Draw {wildcards.figure}"
+    script:
+        "../scripts/plot_attacks.py"
