@@ -17,7 +17,7 @@ from muattack.evaluate.attack_families import (
     victims_of,
 )
 from muattack.evaluate.labels import detector_label
-from muattack.evaluate.published_attacks import SOURCE
+from muattack.evaluate.published_attacks import SOURCE, STEPS, key_of
 from muattack.evaluate.tables import NONE, grid, number, page, per_cent
 
 FORMULAS = """With n the attacked texts, all of them, skipped ones included:
@@ -154,7 +154,7 @@ def _overview(config: Mapping, dataset: str, part: pd.DataFrame) -> list[str]:
             told.append(per_cent(row.published_aua, 0))
         rows.append([victim_label(config, dataset, victim), training_label(config, settings[dataset, victim]), *cells])
         if paper and pd.notna(one.published_clean):
-            rows.append(["", "paper", *told])
+            rows.append(["", f"paper, t = {STEPS[key_of(config, dataset)]}", *told])
     header = ["Victim", "training", f"Clean %, whole test (n = {_counts(first.n_test)})"]
     header += [f"Clean − {victim_label(config, dataset, plain)}, points"] if compare else []
     header += [f"Aua %, {attack_label(config, attack)} (n = {_counts(part[part.attack == attack].n)})" for attack in shown]
