@@ -55,7 +55,7 @@ def bench_padding(texts: list[str], labels: np.ndarray, folder: Path) -> None:
     encoder, training = config["encoders"]["tiny"], config["training"]
     encoder["pretrain"]["epochs"] = 4
     started = time.process_time()
-    pretrain_encoder(pd.DataFrame({"text": texts, "split": "train"}), encoder, folder, 1)
+    pretrain_encoder(pd.DataFrame({"text": texts, "split": "train", "source": "human"}), encoder, folder, 1)
     print(f"masked language modelling: {4 * len(texts) / (time.process_time() - started):.0f} texts/s with start-up")
     tokenizer = load_tokenizer(folder)
     tokens, _ = tokenise(tokenizer, texts, encoder["max_length"])

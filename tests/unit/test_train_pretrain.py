@@ -105,3 +105,11 @@ def test_the_ood_captioners_texts_are_not_pretrained_on(tmp_path):
         pretrain_encoder(table, settings, tmp_path / name, 1)
     assert (tmp_path / "one" / "model.safetensors").read_bytes() == (tmp_path / "other" / "model.safetensors").read_bytes()
     assert (tmp_path / "one" / "tokenizer.json").read_bytes() == (tmp_path / "other" / "tokenizer.json").read_bytes()
+
+
+def test_a_data_set_is_pretrained_on_whole(tmp_path):
+    settings = micro.settings()["encoders"]["tiny"]
+    settings["pretrain"]["epochs"] = 1
+    captions = micro.captions()
+    pretrain_encoder(captions.assign(source="news"), settings, tmp_path / "e", 1, labels=["World", "Sports"])
+    assert json.loads((tmp_path / "e" / "meta.json").read_text())["texts"] == (captions["split"] == "train").sum()

@@ -95,8 +95,8 @@ class TransformersDetector:
     ) -> None:
         self.model, self.tokenizer, self.max_length, self.who, self.mode = model.eval(), tokenizer, max_length, who, mode
         self.labels, self.description = tuple(labels), description or {}
-        # P(machine) goes last, whatever the order of the model's outputs.
-        machine = [index for index, label in enumerate(labels) if label == "machine"]
+        # P(machine) of a foreign detector goes last, whatever the order of its outputs; what was trained here has the order of its table's labels.
+        machine = [index for index, label in enumerate(labels) if label == "machine"] if "settings" not in self.description else []
         self.columns = [index for index in range(len(labels)) if index not in machine] + machine
 
     @property
@@ -207,7 +207,7 @@ def load_detector(spec: str | os.PathLike, labels: Sequence[str] | None = None, 
         raise InputError(
             f"The detector {folder} has {classes} outputs, but its labels name {len(names)}: {list(names)}. Name each output once, in order."
         )
-    if len(names) < 2 or (len(names) == 2 and "machine" not in names):
+    if len(names) < 2 or (len(names) == 2 and "machine" not in names and "settings" not in description):
         raise InputError(
             f"Nothing says which output of the detector {folder} is the machine's: its labels are {list(names)}. Write a file {DESCRIPTION} into the "
             'folder, for example {"labels": ["machine", "human"]} when output 0 is the machine\'s.'
@@ -256,7 +256,15 @@ def encoder_reference(encoder: dict, found: Path, folder: Path) -> dict:
 
 
 def save_detector(
-    folder: str | os.PathLike, model: torch.nn.Module, tokenizer, encoder: dict, found: Path, dropout: float, settings: dict, mode: str = "none"
+    folder: str | os.PathLike,
+    model: torch.nn.Module,
+    tokenizer,
+    encoder: dict,
+    found: Path,
+    dropout: float,
+    settings: dict,
+    mode: str = "none",
+    labels: Sequence[str] = LABELS,
 ) -> None:
     """Write a trained detector as a Hugging Face folder; muattack.json comes last and says that the folder is complete.
 
@@ -282,7 +290,7 @@ def save_detector(
     description = {
         "head": "architecture" if isinstance(model, OwnHeadClassifier) else "muattack",
         "pooling": encoder["pooling"],
-        "labels": list(LABELS),
+        "labels": list(labels),
         "max_length": encoder["max_length"],
         "normalise": mode,
         "dropout": dropout,

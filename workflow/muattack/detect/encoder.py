@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import nn
 from transformers.utils import import_utils
@@ -34,6 +35,12 @@ from muattack.records import sha256
 LABELS = ("human", "machine")
 # Architectures whose head takes the hidden states and picks the first token itself, so that it runs on cached vectors.
 ROBERTA_LIKE = ("roberta", "xlm-roberta", "camembert", "electra")
+
+
+def of_the_run(table: pd.DataFrame, labels: Sequence[str] = LABELS) -> pd.DataFrame:
+    """Return the rows that training may see: of captions those of human and machine, not the OOD captioner's; of any other table all."""
+    captions = table["source"].isin(LABELS)
+    return table[captions] if tuple(labels) == LABELS and captions.any() else table
 
 
 # --- Where weights come from ------------------------------------------------------------------------------------------
@@ -200,7 +207,18 @@ class Head(nn.Module):
         return self.out_proj(self.dropout(torch.tanh(self.dense(self.dropout(vectors)))))
 
 
-class PooledClassifier(nn.Module):
+class Classifier(nn.Module):
+    """What the two kinds of classifier share: a frozen encoder stays in evaluation mode, as it is when its vectors are cached."""
+
+    def train(self, mode: bool = True) -> "Classifier":
+        """Set the mode of the modules that are trained."""
+        super().train(mode)
+        if mode and not any(parameter.requires_grad for parameter in self.body.parameters()):
+            self.body.eval()
+        return self
+
+
+class PooledClassifier(Classifier):
     """An encoder, pooling over its last hidden states, and our head."""
 
     def __init__(self, encoder: nn.Module, head: Head, pooling: str):
@@ -228,7 +246,7 @@ class PooledClassifier(nn.Module):
         return self.classify(self.vectors(input_ids, attention_mask))
 
 
-class OwnHeadClassifier(nn.Module):
+class OwnHeadClassifier(Classifier):
     """A transformers sequence classifier with its architecture's own head, behind the same three calls."""
 
     def __init__(self, model: nn.Module):
@@ -289,6 +307,33 @@ def first_states(body: nn.Module, input_ids: torch.Tensor, attention_mask: torch
     return layer.output(layer.intermediate(attended), attended)[:, 0]
 
 
+@contextmanager
+def shifted_embeddings(model: nn.Module, shift: torch.Tensor) -> Iterator[None]:
+    """Add `shift` (n, length, width of the word embeddings) to the word embeddings of the tokens that `model` sees inside the block.
+
+    The look-up itself is shifted, so that positions, token types and whatever else an architecture makes of the token ids stay as
+    they are, and every way into the encoder (its own head, pooling, the first token's short cut) sees the shift.
+    Raises InputError for an architecture that does not look up its tokens exactly once.
+    """
+    calls = 0
+
+    def add(module: nn.Module, arguments: tuple, states: torch.Tensor) -> torch.Tensor:
+        nonlocal calls
+        calls += 1
+        return states + shift
+
+    handle = model.body.get_input_embeddings().register_forward_hook(add)
+    try:
+        yield
+    finally:
+        handle.remove()
+    if calls != 1:
+        raise InputError(
+            f"The encoder's architecture ({type(model.body).__name__}) looks its word embeddings up {calls} times a text, so they cannot be perturbed. "
+            "Train adversarially on an encoder of the kind of BERT or RoBERTa."
+        )
+
+
 def pool(states: torch.Tensor, mask: torch.Tensor, pooling: str) -> torch.Tensor:
     """Map hidden states (n, length, width) and the attention mask (n, length) to vectors (n, width)."""
     if pooling == "cls":
@@ -322,7 +367,7 @@ def build_classifier(folder: str | os.PathLike, encoder: dict, dropout: float = 
         if trained and (given is None or sorted(given) != sorted(labels)):
             raise InputError(
                 f"The encoder folder {folder} holds a trained classifier, and its outputs could stand in either order. "
-                f"Say which they are, for example `labels: [machine, human]` when output 0 is the machine's; found {given!r}."
+                f"Say which they are under `labels`, the first being output 0, for example `labels: [{', '.join(reversed(labels))}]`; found {given!r}."
             )
         set_labels(config, labels)
         set_dropout(config, dropout)

@@ -1,8 +1,8 @@
-"""Train a detector: AdamW, cross-entropy, batches by token budget, the best epoch by validation."""
+"""Train a detector or a classifier: AdamW, cross-entropy, batches by token budget, the best epoch by validation."""
 
+import math
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -10,15 +10,16 @@ import pandas as pd
 import torch
 
 from muattack.detect.detector import DESCRIPTION, distinct, load_detector, save_detector
-from muattack.detect.encoder import LABELS, OwnHeadClassifier, build_classifier, load_tokenizer, locate_encoder, tokenise
+from muattack.detect.encoder import LABELS, OwnHeadClassifier, build_classifier, load_tokenizer, locate_encoder, of_the_run, tokenise
 from muattack.detect.features import Features, load_features, vectors_of
 from muattack.errors import InputError
 from muattack.evaluate.auc import auc_value
 from muattack.progress import progress
 from muattack.records import sha256, write_json
 from muattack.seeds import digest
+from muattack.train.adversarial import adversarial_facts, embedding_norm, make_step
 from muattack.train.batches import cut_by_budget, pad, shuffled_batches
-from muattack.train.optimise import make_optimiser, make_schedule, run_facts
+from muattack.train.optimise import State, batch_loss, make_optimiser, make_schedule, run_facts, take_step
 from muattack.train.rr import draw_captions, exact_share
 
 # --- What a model is fed with -----------------------------------------------------------------------------------------
@@ -93,44 +94,32 @@ class VectorFeed:
 # --- The loop ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass
-class State:
-    """Where training stands. With the seed, this is all that the next epoch depends on: what a state folder has to hold."""
-
-    model: torch.nn.Module
-    optimiser: torch.optim.Optimizer
-    schedule: torch.optim.lr_scheduler.LRScheduler
-    clip_norm: float = 1.0
-    epoch: int = 0
-    history: list[dict] = field(default_factory=list)
-    best_epoch: int = -1
-    best_weights: dict[str, torch.Tensor] = field(default_factory=dict)
-
-
 def plain_step(feed, state: State, inputs: tuple[torch.Tensor, ...], labels: torch.Tensor) -> float:
     """Take one step of AdamW on the cross-entropy of a batch; return the mean loss. Other trainers replace this function."""
-    loss = torch.nn.functional.cross_entropy(feed.forward(state.model, inputs), labels)
+    loss = batch_loss(feed, state, inputs, labels)
     loss.backward()
-    torch.nn.utils.clip_grad_norm_([parameter for parameter in state.model.parameters() if parameter.requires_grad], state.clip_norm)
-    state.optimiser.step()
-    state.schedule.step()
-    state.optimiser.zero_grad(set_to_none=True)
+    take_step(state)
     return loss.item()
 
 
-def validate(feed, model: torch.nn.Module, items, labels: np.ndarray) -> tuple[float, float | None]:
-    """Return the mean cross-entropy and the AUC of P(machine); no AUC where only one class is there or the loss is not finite."""
-    logits = torch.empty(len(labels), len(LABELS), dtype=torch.float64)
+def validate(feed, model: torch.nn.Module, items, labels: np.ndarray) -> dict:
+    """Return the mean cross-entropy, the accuracy and, of two classes, the AUC of the last (float32 throughout).
+
+    No AUC where only one class is there, more than two are, or the loss is not finite.
+    """
     model.eval()
     with torch.inference_mode():
-        for batch in feed.batches(items, None):
-            logits[batch] = feed.forward(model, feed.inputs(items, batch)).double()
+        batches = feed.batches(items, None)
+        found = torch.cat([feed.forward(model, feed.inputs(items, batch)).double() for batch in batches])
+    logits = torch.empty_like(found)
+    logits[[position for batch in batches for position in batch]] = found
     loss = torch.nn.functional.cross_entropy(logits, torch.from_numpy(labels)).item()
-    defined = 0 < labels.sum() < len(labels) and np.isfinite(loss)
-    scores = (logits[:, 1] - logits[:, 0]).numpy()
-    # Ours equals scikit-learn's (tested), whose import would cost every training job a second or two.
-    auc = auc_value(scores[labels == 0], scores[labels == 1]) if defined else None
-    return loss, auc
+    auc = None
+    if logits.shape[1] == 2 and 0 < labels.sum() < len(labels) and np.isfinite(loss):
+        scores = (logits[:, 1] - logits[:, 0]).numpy()
+        # Ours equals scikit-learn's (tested), whose import would cost every training job a second or two.
+        auc = auc_value(scores[labels == 0], scores[labels == 1])
+    return {"val_loss": loss, "val_auc": auc, "val_accuracy": float((logits.argmax(1).numpy() == labels).mean())}
 
 
 def fit(
@@ -144,11 +133,12 @@ def fit(
     best: str,
     seed: int,
     step: Callable = plain_step,
+    lower: str = "training.learning_rate",
 ) -> np.ndarray:
     """Train until `epochs`, keep the weights of the best epoch in `state`; return which training texts were cut, per epoch (share).
 
     `epoch_items(epoch)` gives what the feed prepared for that epoch. Everything random in an epoch comes from the seed and the
-    epoch's number, so that a run can go on from any `state`.
+    epoch's number, so that a run can go on from any `state`. Raises InputError for a loss that is not finite; it says to lower `lower`.
     """
     targets = torch.from_numpy(labels)
     cut = []
@@ -160,15 +150,17 @@ def fit(
         state.model.train()
         total = 0.0
         for batch in feed.batches(items, random):
-            total += step(feed, state, feed.inputs(items, batch), targets[batch]) * len(batch)
-        loss, auc = validate(feed, state.model, val_items, val_labels)
-        row = {"epoch": epoch + 1, "train_loss": total / len(labels), "val_loss": loss, "val_auc": auc}
-        if not np.isfinite([row["train_loss"], loss]).all():
-            raise InputError(f"Training went astray: in epoch {epoch + 1} the loss is not finite. Lower training.learning_rate.")
-        print(
-            f"epoch {epoch + 1}: train loss {row['train_loss']:.4f}, validation loss {loss:.4f}, AUC {'undefined' if auc is None else f'{auc:.4f}'}",
-            flush=True,
-        )
+            loss = step(feed, state, feed.inputs(items, batch), targets[batch])
+            if not math.isfinite(loss):
+                break
+            total += loss * len(batch)
+        else:
+            loss = total / len(labels)
+        row = {"epoch": epoch + 1, "train_loss": loss, **validate(feed, state.model, val_items, val_labels)}
+        if not np.isfinite([row["train_loss"], row["val_loss"]]).all():
+            raise InputError(f"Training went astray: in epoch {epoch + 1} the loss is not finite. Lower {lower}.")
+        quality = "accuracy {val_accuracy:.4f}" if row["val_auc"] is None else "accuracy {val_accuracy:.4f}, AUC {val_auc:.4f}"
+        print(f"epoch {epoch + 1}: train loss {loss:.4f}, validation loss {row['val_loss']:.4f}, {quality.format(**row)}", flush=True)
         state.history.append(row)
         state.epoch = epoch + 1
         if state.best_epoch < 0 or _goodness(row, best) > _goodness(state.history[state.best_epoch], best):
@@ -178,35 +170,50 @@ def fit(
 
 
 def _goodness(row: dict, best: str) -> float:
-    return row["val_auc"] if best == "auc" and row["val_auc"] is not None else -row["val_loss"]
+    return -row["val_loss"] if best == "val_loss" else row[best]
 
 
 # --- One detector of a run --------------------------------------------------------------------------------------------
 
 
-def training_splits(captions: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the training and validation rows of human and machine; raise InputError where one cannot be trained on.
+def training_splits(table: pd.DataFrame, labels: Sequence[str] = LABELS) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the rows to train and to validate on; raise InputError where they cannot be trained on.
 
-    The OOD captioner's texts are for testing only.
+    Of captions those of human and machine: the OOD captioner's texts are for testing only. Of any other table all of a split.
     """
-    used = captions[captions["source"].isin(LABELS)]
-    train, val = (used[used["split"] == split] for split in ("train", "val"))
-    if train["label"].nunique() < 2:
-        have = ", ".join(f"{count} of label {label}" for label, count in sorted(train["label"].value_counts().items())) or "none"
+    used = of_the_run(table, labels)
+    wrong = used[~used["label"].between(0, len(labels) - 1)]
+    if len(wrong):
+        row = wrong.iloc[0]
         raise InputError(
-            f"The training split needs texts of both classes (label 0 human, 1 machine), but has {have}. Give both files of captions, or more images."
+            f"The text {row['id']} has the label {row['label']}, but there are {len(labels)} classes ({', '.join(labels)}), numbered from 0. "
+            "Give every class a name, or leave out the rows of this one."
         )
+    train, val = (used[used["split"] == split] for split in ("train", "val"))
+    counts = train["label"].value_counts()
+    if len(counts) < len(labels):
+        have = ", ".join(f"{counts.get(index, 0)} of label {index} {name}" for index, name in enumerate(labels))
+        everything = "both" if len(labels) == 2 else "all"
+        raise InputError(f"The training split needs texts of {everything} classes, but has {have}. Give the files of every class, or more texts.")
     if val.empty:
-        raise InputError("The validation split is empty, so no best epoch can be chosen. Raise captions.split.val or captions.images.")
+        raise InputError(
+            "The validation split is empty, so no best epoch can be chosen. Raise captions.split.val or captions.images; of a data set to classify, its `validation`."
+        )
     return train, val
 
 
-def load_start(encoder: dict, found: Path, start: str | os.PathLike | None, dropout: float, seed: int) -> torch.nn.Module:
+def load_start(
+    encoder: dict, found: Path, start: str | os.PathLike | None, dropout: float, seed: int, labels: Sequence[str] = LABELS
+) -> torch.nn.Module:
     """Return the model that training starts from: a fresh classifier on the encoder, or another detector's weights."""
     torch.manual_seed(digest(seed, "weights"))
     if start is None:
-        return build_classifier(found, encoder, dropout)
+        return build_classifier(found, encoder, dropout, labels)
     before = load_detector(start)
+    if list(before.labels) != list(labels):
+        raise InputError(
+            f"The detector {start} to start from tells {', '.join(before.labels)} apart, this one {', '.join(labels)}. Start from one of the same classes."
+        )
     for key in ("pooling", "max_length"):
         if before.description.get(key) != encoder[key]:
             raise InputError(
@@ -214,7 +221,7 @@ def load_start(encoder: dict, found: Path, start: str | os.PathLike | None, drop
             )
     model = before.model
     if isinstance(model, OwnHeadClassifier):
-        model = build_classifier(start, {**encoder, "labels": list(before.labels)}, dropout)
+        model = build_classifier(start, {**encoder, "labels": list(before.labels)}, dropout, labels)
     else:
         model.head.dropout.p = dropout
         model.requires_grad_(True)
@@ -233,15 +240,20 @@ def train_detector(
     seed: int,
     features: Sequence[str | os.PathLike] | None = None,
     start: str | os.PathLike | None = None,
-    step: Callable = plain_step,
+    step: Callable | None = None,
     mode: str = "none",
+    labels: Sequence[str] = LABELS,
 ) -> None:
-    """Train one detector on the splits train and val of `captions` and write its folder.
+    """Train one detector or classifier on the splits train and val of a table and write its folder.
 
-    `encoder`, `training`, `detector` are the entries of the configuration; `features` are the shards of a frozen encoder,
-    `start` the folder of the detector to start from, `mode` how the texts were normalised. Writes the model in Hugging Face format, muattack.json, history.json
-    (loss and AUC by epoch) and meta.json. The seed of everything random is the run's: detectors that differ in m or dropout
+    `captions` has the columns id, source, text, label, split; `labels` names the classes by their number. `encoder`,
+    `training`, `detector` are the entries of the configuration; `features` are the shards of a frozen encoder,
+    `start` the folder of the detector to start from, `step` a way of training in place of the one that `detector` asks for, `mode`
+    how the texts were normalised. Writes the model in Hugging Face format, muattack.json, history.json
+    (loss, AUC, accuracy by epoch) and meta.json. The seed of everything random is the run's: detectors that differ in m or dropout
     alone start from the same weights and see the same draws, and equal settings give equal bytes.
+    Adversarial training runs a frozen encoder in every step, forwards and backwards: no features are used, and an epoch costs
+    about as much as one of training the encoder.
     Raises InputError for a split that cannot be trained on and a loss that is not finite.
     """
     threads = training["threads"]
@@ -249,18 +261,24 @@ def train_detector(
     frozen = encoder["trainable"] == "classifier"
     m, dropout = detector.get("rr") or 0, detector.get("dropout") or 0.0
     exact_share(m)
-    train, val = training_splits(captions)
+    train, val = training_splits(captions, labels)
     part = digest(seed, "train", detector.get("train_on", "captions"))
 
     found = locate_encoder(encoder, encoder_folder)
-    model, tokenizer = load_start(encoder, found, start, dropout, part), load_tokenizer(found)
-    if frozen:
-        settings = training["classifier"]
-        draws = settings["draws"]
+    model, tokenizer = load_start(encoder, found, start, dropout, part, labels), load_tokenizer(found)
+    settings = training["classifier"] if frozen else training
+    draws = settings["draws"] if frozen else training["rr"]["draws"]
+    precision = training.get("precision", "float32")
+    lower = "training.classifier.learning_rate" if frozen else "training.learning_rate"
+    adversarial = None
+    if detector.get("adversarial"):
+        wanted, norm = {**training.get("adversarial", {}), **detector["adversarial"]}, embedding_norm(model, tokenizer)
+        adversarial = adversarial_facts(wanted, norm)
+        step = step or make_step(wanted, norm)
+        lower += " or the adversarial step_size"
+    if frozen and not adversarial:
         feed = VectorFeed(model, tokenizer, encoder["max_length"], settings["batch_size"], load_features(features) if features else None)
     else:
-        settings = training
-        draws = training["rr"]["draws"]
         feed = TokenFeed(tokenizer, encoder["max_length"], training["token_budget"])
 
     ids, texts = train["id"].tolist(), train["text"].tolist()
@@ -276,13 +294,13 @@ def train_detector(
         return prepared[number]
 
     val_items, val_cut = feed.prepare(val["text"].tolist())
-    labels = train["label"].to_numpy(dtype=np.int64)
-    val_labels = val["label"].to_numpy(dtype=np.int64)
+    targets, val_targets = (rows["label"].to_numpy(dtype=np.int64) for rows in (train, val))
     epochs = settings["epochs"]
     steps = epochs * len(feed.batches(epoch_items(0)[0], np.random.default_rng(digest(part, "order", 0))))
     optimiser = make_optimiser(model, settings["learning_rate"], training["weight_decay"])
-    state = State(model, optimiser, make_schedule(optimiser, steps, training["warmup_share"]), training["clip_norm"])
-    cut = fit(state, feed, epoch_items, labels, val_items, val_labels, epochs, training["best"], part, step)
+    state = State(model, optimiser, make_schedule(optimiser, steps, training["warmup_share"]), training["clip_norm"], part, precision)
+    best, best_by = _best_column(training["best"], labels, val_targets)
+    cut = fit(state, feed, epoch_items, targets, val_items, val_targets, epochs, best, part, step or plain_step, lower)
 
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -292,25 +310,38 @@ def train_detector(
     known = {"encoder": encoder, "training": training, "detector": {key: value for key, value in detector.items() if key != "start"}}
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "history.json", state.history)
-    auc_defined = state.history[0]["val_auc"] is not None
     write_json(
         folder / "meta.json",
         {
             **known,
             "seed": seed,
             "start": sha256(Path(start) / DESCRIPTION) if start else None,
+            "labels": list(labels),
             "texts_train": len(train),
             "texts_val": len(val),
-            "machine_train": int(labels.sum()),
-            "machine_val": int(val_labels.sum()),
+            "texts_by_class_train": {name: int((targets == index).sum()) for index, name in enumerate(labels)},
+            "texts_by_class_val": {name: int((val_targets == index).sum()) for index, name in enumerate(labels)},
             "share_truncated_train": float(cut.mean()),
             "share_truncated_val": float(val_cut.mean()),
+            "adversarial": adversarial,
+            "updates": state.schedule.last_epoch,
             "best_epoch": state.best_epoch + 1,
-            "best_by": training["best"] if auc_defined or training["best"] == "loss" else "loss (AUC undefined: the validation split has one class)",
+            "best_by": best_by,
             "parameters_trained": sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad),
             "parameters": sum(parameter.numel() for parameter in model.parameters()),
-            **run_facts(threads),
+            **run_facts(threads, precision),
         },
     )
     # A tokenizer fresh from its files: one that has cut a text would write that down.
-    save_detector(folder, model, load_tokenizer(found), encoder, found, dropout, known, mode)
+    save_detector(folder, model, load_tokenizer(found), encoder, found, dropout, known, mode, labels)
+
+
+def _best_column(wanted: str, labels: Sequence[str], val_labels: np.ndarray) -> tuple[str, str]:
+    """Return which column of the history picks the best epoch, and what meta.json says of it."""
+    if wanted == "loss":
+        return "val_loss", "loss"
+    if len(labels) > 2:
+        return "val_accuracy", f"accuracy (in place of AUC, which {len(labels)} classes have none of)"
+    if len(set(val_labels.tolist())) < 2:
+        return "val_loss", "loss (AUC undefined: the validation split has one class)"
+    return "val_auc", "auc"

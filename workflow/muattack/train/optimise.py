@@ -1,6 +1,7 @@
-"""Optimiser, learning-rate schedule and the facts of a training run that belong into its meta.json."""
+"""Optimiser, learning-rate schedule, the step that every way of training ends in, and what meta.json says of a training run."""
 
 import platform
+from dataclasses import dataclass, field
 
 import numpy
 import safetensors
@@ -31,7 +32,38 @@ def make_schedule(optimiser: torch.optim.Optimizer, steps: int, warmup_share: fl
     return torch.optim.lr_scheduler.LambdaLR(optimiser, factor)
 
 
-def run_facts(threads: int) -> dict:
+@dataclass
+class State:
+    """Where training stands. With the seed, this is all that the next epoch depends on: what a state folder has to hold."""
+
+    model: torch.nn.Module
+    optimiser: torch.optim.Optimizer
+    schedule: torch.optim.lr_scheduler.LRScheduler
+    clip_norm: float = 1.0
+    seed: int = 0
+    precision: str = "float32"
+    epoch: int = 0
+    history: list[dict] = field(default_factory=list)
+    best_epoch: int = -1
+    best_weights: dict[str, torch.Tensor] = field(default_factory=dict)
+
+
+def batch_loss(feed, state: State, inputs: tuple[torch.Tensor, ...], labels: torch.Tensor) -> torch.Tensor:
+    """Return the mean cross-entropy of a batch (float32); the forward pass runs in the precision of training."""
+    with torch.autocast(inputs[0].device.type, torch.bfloat16, enabled=state.precision == "bfloat16"):
+        logits = feed.forward(state.model, inputs)
+    return torch.nn.functional.cross_entropy(logits.float(), labels)
+
+
+def take_step(state: State) -> None:
+    """Clip the gradients that lie at the weights, move the weights by them, clear them."""
+    torch.nn.utils.clip_grad_norm_([parameter for parameter in state.model.parameters() if parameter.requires_grad], state.clip_norm)
+    state.optimiser.step()
+    state.schedule.step()
+    state.optimiser.zero_grad(set_to_none=True)
+
+
+def run_facts(threads: int, precision: str = "float32") -> dict:
     """Return what may change the last digits of a result: versions, device, precision, threads."""
     return {
         "versions": {
@@ -44,6 +76,6 @@ def run_facts(threads: int) -> dict:
             "safetensors": safetensors.__version__,
         },
         "device": "cpu",
-        "dtype": "float32",
+        "dtype": precision,
         "threads": threads,
     }

@@ -1,6 +1,7 @@
 """The `tiny` encoder: a small RoBERTa and its byte-level BPE, trained by masked language modelling in the run."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import torch
 from transformers import PreTrainedTokenizerFast, RobertaConfig
 from transformers.models.roberta.modeling_roberta import RobertaForMaskedLM
 
-from muattack.detect.encoder import LABELS, open_to_readers, quiet_transformers, tokenise
+from muattack.detect.encoder import LABELS, of_the_run, open_to_readers, quiet_transformers, tokenise
 from muattack.errors import InputError
 from muattack.progress import progress
 from muattack.records import write_json
@@ -39,19 +40,24 @@ def mask_tokens(ids: torch.Tensor, real: torch.Tensor, share: float, mask_id: in
     return masked.view_as(ids), positions
 
 
-def pretrain_encoder(captions: pd.DataFrame, encoder: dict, out_folder: str | os.PathLike, seed: int, threads: int = 1) -> None:
-    """Train tokenizer and encoder on the human and machine texts of split `train` and write them as a Hugging Face folder.
+def pretrain_encoder(
+    captions: pd.DataFrame, encoder: dict, out_folder: str | os.PathLike, seed: int, threads: int = 1, labels: Sequence[str] = LABELS
+) -> None:
+    """Train tokenizer and encoder on the texts of split `train` and write them as a Hugging Face folder.
 
-    `encoder` is the encoder's entry in the configuration. The folder holds config.json, model.safetensors, the tokenizer's
+    Of captions those of human and machine are read, of a table with other classes (`labels`) all. `encoder` is the encoder's
+    entry in the configuration. The folder holds config.json, model.safetensors, the tokenizer's
     files, history.json (loss by epoch) and meta.json. Same texts, settings, seed and threads give the same bytes.
     Raises InputError when there is no training text.
     """
     torch.set_num_threads(threads)
     settings, max_length = encoder["pretrain"], encoder["max_length"]
     # The OOD captioner's texts are for testing only, here as in the training of detectors.
-    texts = captions.loc[captions["split"].eq("train") & captions["source"].isin(LABELS), "text"].tolist()
+    texts = of_the_run(captions, labels).query("split == 'train'")["text"].tolist()
     if not texts:
-        raise InputError("There is no text in the split `train` to pretrain the encoder on. Raise captions.images or captions.split.train.")
+        raise InputError(
+            "There is no text in the split `train` to pretrain the encoder on. Raise captions.images or captions.split.train, or give the data set more rows."
+        )
     if settings["width"] % settings["heads"]:
         raise InputError(
             f"The encoder's width {settings['width']} is not a multiple of its heads {settings['heads']}. Write for example width: 128, heads: 4."
