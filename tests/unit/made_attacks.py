@@ -1,5 +1,8 @@
 """A made-up run of attacks: records, scores and captions as files. Not a test."""
 
+import copy
+import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +21,17 @@ SKILL = {"base": (0.6, 0.15), "finetune": (0.85, 0.1), "plain": (0.9, 0.2), "fre
 
 def made_config(**above) -> dict:
     """Return a checked configuration: the defaults, few resamples, `above` laid over them."""
-    config = overlay(read_config(), {"evaluate": {"bootstrap": 200}})
-    return check_config(overlay(config, above))
+    return copy.deepcopy(_checked(json.dumps(above)))
+
+
+@cache
+def _checked(above: str) -> dict:
+    return check_config(overlay(overlay(_defaults(), {"evaluate": {"bootstrap": 200}}), json.loads(above)))
+
+
+@cache
+def _defaults() -> dict:
+    return read_config()
 
 
 def record(one: str, label: int, status: str, original: str = "the dog runs over a red hill", **above) -> dict:
