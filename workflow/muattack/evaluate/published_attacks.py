@@ -34,7 +34,7 @@ PEAK_AUA = {"freelb_pp": 30, "pgd_kpp": 10}
 SOURCE = (
     "Paper: *Searching for an Effective Defender*, to the whole per cent; BERT-base fine-tuned, FreeLB++ with t = 30 ascent steps on AG News and 10 on IMDB, 1,000 texts "
     "attacked, similarity by the Universal Sentence Encoder, substitutes from counter-fitted vectors. Its values stand only beside the same data set, way of training, recipe and "
-    "constraints. Encoder, t, training rows, sentence encoder and substitutes may differ from ours: they show the order to expect, and nothing is tuned to them."
+    "constraints. Encoder, t, training rows, preparation of the texts, sentence encoder and substitutes may differ from ours: they show the order to expect, and nothing is tuned to them."
 )
 
 
