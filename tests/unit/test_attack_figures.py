@@ -97,7 +97,7 @@ def test_selection_figures_show_aua_by_the_constraint(made, name, key, ticks):
 
 def test_nothing_lies_on_anything_else(made):
     config, frame = made
-    for name in ("attack_accuracy", "attack_steps", "attack_k"):
+    for name in ("attack_accuracy", "attack_k"):
         figure = draw_attack_figure(name, frame, config)
         figure.draw_without_rendering()
         panels = [axes for axes in figure.axes if axes.axison]

@@ -254,7 +254,7 @@ def made(tmp_path_factory):
         recipes=("textfooler", "textbugger_word"),
         classification={"datasets": {"ag_news": NEWS | {"attacks": {"epsilon_min": 0.84}}}, "defences": defences},
     )
-    run = make_attacks(folder, config, texts=40)
+    run = make_attacks(folder, config, texts=24)
     out = {name: (folder / "tables" / f"{name}.csv", folder / "tables" / f"{name}.md") for name in attack_tables(config)}
     write_attack_tables(config, **run, tables=list(out), out=out)
     return config, run, out
