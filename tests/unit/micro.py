@@ -34,7 +34,9 @@ def captions(images: int = 20, val: int = 5, test: int = 5) -> pd.DataFrame:
 def settings(**training) -> dict:
     """The default configuration, with an encoder of one layer of 32 units and small batches."""
     config = copy.deepcopy(read_config())
-    config["encoders"]["tiny"]["pretrain"].update(layers=1, width=32, heads=2, vocabulary=320, epochs=30, learning_rate=0.005, token_budget=256)
+    config["encoders"]["tiny"]["pretrain"].update(
+        layers=1, width=32, heads=2, vocabulary=320, epochs=30, learning_rate=0.005, token_budget=256, dropout=0.0
+    )
     config["training"].update({"epochs": 10, "token_budget": 128, "learning_rate": 0.01, **training})
     config["training"]["classifier"].update(epochs=30, batch_size=16, learning_rate=0.01)
     return config

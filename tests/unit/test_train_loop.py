@@ -5,6 +5,7 @@ import json
 
 import micro
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.metrics import roc_auc_score
@@ -215,3 +216,81 @@ def test_a_detector_normalises_texts_as_its_training_texts_were(tmp_path):
     assert np.array_equal(detector.predict(["A dog waits on the sofa."]), detector.predict(["a dog waits on the sofa"]))
     as_it_is = load_detector(folder, mode="none")
     assert not np.array_equal(as_it_is.predict(["A dog waits on the sofa."]), as_it_is.predict(["a dog waits on the sofa"]))
+
+
+# Words that the micro encoder knows.
+TOPICS = {"World": "dog", "Sports": "kite", "Business": "bus", "Science": "pizza"}
+
+
+def topics(names=tuple(TOPICS), rows=30, source="news"):
+    """Texts of as many classes, told apart by one word; every third row for validation."""
+    table = [
+        (
+            f"{source}-train-{len(names) * row + label}",
+            source,
+            f"a {TOPICS[name]} on the {micro.PLACES[row % 5]}",
+            label,
+            "val" if row % 3 == 2 else "train",
+        )
+        for row in range(rows)
+        for label, name in enumerate(names)
+    ]
+    return pd.DataFrame(table, columns=["id", "source", "text", "label", "split"]).astype({"label": "int8"})
+
+
+def classify(folder, table, labels, kind="own head"):
+    """Train a classifier of topics: the architecture's own head, or ours on a frozen encoder's mean."""
+    training = copy.deepcopy(CONFIG["training"])
+    training.update(learning_rate=0.003, epochs=15)
+    training["classifier"].update(learning_rate=0.05, epochs=40)
+    return train(folder, captions=table, labels=labels, encoder=TINY if kind == "own head" else micro.frozen_bert(), training=training)
+
+
+@pytest.mark.parametrize("kind", ["own head", "frozen"])
+def test_a_classifier_of_four_topics_keeps_the_order_of_its_labels(tmp_path, kind):
+    table = topics()
+    folder = classify(tmp_path / "d", table, list(TOPICS), kind)
+    opened = load_detector(folder)
+    assert opened.labels == tuple(TOPICS)
+    scores = opened.predict(table["text"].tolist())
+    assert scores.shape == (120, 4)
+    assert (scores.argmax(1) == table["label"]).all()
+    history, meta = (json.loads((folder / name).read_text()) for name in ("history.json", "meta.json"))
+    assert meta["best_by"].startswith("accuracy")
+    assert meta["texts_by_class_train"] == dict.fromkeys(TOPICS, 20)
+    assert meta["labels"] == list(TOPICS)
+    accuracies = [row["val_accuracy"] for row in history]
+    assert meta["best_epoch"] == 1 + accuracies.index(max(accuracies))
+    val = table.query("split == 'val'")
+    assert max(accuracies) == (opened.predict(val["text"].tolist()).argmax(1) == val["label"]).mean()
+    assert {row["val_auc"] for row in history} == {None}
+    if kind == "own head":
+        assert json.loads((folder / "config.json").read_text())["id2label"] == {str(index): name for index, name in enumerate(TOPICS)}
+
+
+def test_two_classes_of_other_names_have_an_auc_and_no_machine(tmp_path):
+    names = ["Sports", "World"]
+    folder = classify(tmp_path / "d", topics(names), names)
+    assert json.loads((folder / "meta.json").read_text())["best_by"] == "auc"
+    scores = load_detector(folder).predict(["a kite kite on the beach", "a dog dog on the beach"])
+    assert (scores[0] > scores[1]).tolist() == [True, False]
+    # A class that happens to be called machine does not move: column i belongs to label i.
+    same = classify(tmp_path / "m", topics(names), ["machine", "human"])
+    assert np.array_equal(load_detector(same).predict(["a kite kite on the beach", "a dog dog on the beach"]), scores)
+    with pytest.raises(InputError, match=r"Sports, World apart, this one human, machine"):
+        train(tmp_path / "on", start=folder)
+
+
+def test_every_row_of_a_data_set_is_trained_on_whatever_its_source(tmp_path):
+    for source in ("news", "machine_ood"):
+        train(tmp_path / source, captions=topics(source=source), labels=list(TOPICS))
+    assert content(tmp_path / "news") == content(tmp_path / "machine_ood")
+
+
+def test_classes_that_are_missing_or_too_many(tmp_path):
+    table = topics()
+    with pytest.raises(InputError, match=r"all classes.*20 of label 0 World, 0 of label 1 Sports"):
+        train(tmp_path / "d", captions=table[(table["label"] != 1) | (table["split"] == "val")], labels=list(TOPICS))
+    with pytest.raises(InputError, match=r"news-train-3 has the label 3, but there are 3 classes"):
+        train(tmp_path / "d", captions=table, labels=list(TOPICS)[:3])
+    assert not list(tmp_path.iterdir())
