@@ -115,7 +115,7 @@ def _texts(dataset: str, texts: int, per_image: int, rng: np.random.Generator) -
         sources = [("human", 0), ("machine", 1)] if dataset == CAPTIONS else [(dataset, number % 2)]
         for source, label in sources:
             text = " ".join(rng.choice(WORDS, int(rng.integers(6, 18)))) + " dog"
-            image = str(number // per_image) if dataset == CAPTIONS else f"{dataset}-test-{number}"
+            image = f"scene_{number // per_image}" if dataset == CAPTIONS else f"{dataset}-test-{number}"
             rows.append((f"{source}-{number}" if dataset == CAPTIONS else image, image, source, text, label, "test"))
     return pd.DataFrame(rows, columns=["id", "image_id", "source", "text", "label", "split"]).astype({"label": "int8"})
 

@@ -23,7 +23,7 @@ from muattack.evaluate.attack_families import (
     step_families,
     victims_of,
 )
-from muattack.evaluate.attack_pages import FORMULAS, marked, plain_text
+from muattack.evaluate.attack_pages import FORMULAS, attacks_page, marked, plain_text
 from muattack.evaluate.attacks import (
     attack_table,
     difference_interval,
@@ -88,7 +88,14 @@ def test_rates_and_means_of_a_counted_example(tmp_path):
 def test_a_broken_off_text_helps_neither_side(tmp_path):
     config = small_config()
     rows = [("succeeded", {}), ("failed", {}), ("error", {"queries": 7}), ("error", {"predicted_before": 1, "queries": 7})]
-    row = attack_table(config, runs_of(tmp_path, config, finetune=rows), {}, None).iloc[0]
+    rows += [("error", {"reason": "IndexError: <b> | \ud800"}), ("failed", {"reason": "rho_max 0.3 lets no word of 3 change"})]
+    rows += [("failed", {"reason": "rho_max 0.3 lets no word of 2 change"})]
+    runs = runs_of(tmp_path, config, finetune=rows)
+    frame = attack_table(config, runs, {}, None)
+    assert frame.note[0] == "made up (2); rho_max 0.3 lets no word change (2); IndexError: <b> | \\ud800 (1)"
+    assert "Finetune: made up (2); rho&#95;max" not in attacks_page(config, frame, [])
+    assert "IndexError: &#60;b&#62; &#124; &#92;ud800 (1)." in attacks_page(config, frame, [])
+    row = attack_table(config, runs_of(tmp_path, config, finetune=rows[:4]), {}, None).iloc[0]
     # One error is known to have been right before; neither is right after, none is a success.
     assert (row.errors, row.correct_before, row.aua, row.aua_most) == (2, 3, 0.25, 0.75)
     assert row.suc == pytest.approx(1 / 3)
@@ -161,6 +168,9 @@ def test_victims_are_compared_on_the_same_texts(tmp_path):
     assert frame.plain.tolist() == ["finetune", "finetune"]
     assert np.isnan(frame.aua_difference["finetune"])
     assert frame.aua_difference["freelb_pp"] == pytest.approx(0.3)
+    # Two that are alike in everything but Aua and Suc: nothing else is in bold.
+    rows = cells_of(attacks_page(config, frame.reset_index(), []))
+    assert [row for row in rows if row[0] == "freelb_pp"][1][1:6:2] == ["100.0 [72.2, 100.0]", "+30.0 [−7.0, +59.3] °", "20.0 [20.0, 20.0]"]
     assert frame.aua_difference_low["freelb_pp"] == pytest.approx(difference_interval(*_pair(), np.arange(10), 0.95)[1])
 
 
@@ -289,6 +299,7 @@ def test_the_table_for_people_says_what_the_csv_says(made):
     for victim, row in here.iterrows():
         cell = rows[victim.removeprefix("ag_news.")][2]
         assert cell.startswith("**") == (victim == best)
+        assert rows[victim.removeprefix("ag_news.")][4].startswith("**") == (victim == here.suc.idxmin())
         assert cell.strip("*") == f"{100 * row.aua:.1f} [{100 * row.aua_low:.1f}, {100 * row.aua_high:.1f}]"
     # Only what the paper ran stands beside ours.
     assert frame.published_aua.notna().sum() == 2

@@ -118,8 +118,11 @@ def attacks_page(config: Mapping, frame: pd.DataFrame, headers: Sequence[tuple[s
     )
 
 
-def _shown(text: str, value: float, best: float, several: bool) -> str:
-    return f"**{text}**" if several and pd.notna(value) and value == best else text
+def _shown(row: pd.Series, name: str, among: pd.Series, digits: int = 1, scale: float = 100, least: bool = False) -> str:
+    """Return a value of a row with its interval, in bold where it is the best of several that differ."""
+    text = span(row[name], row[f"{name}_low"], row[f"{name}_high"], digits, scale)
+    best = among.min() if least else among.max()
+    return f"**{text}**" if among.nunique() > 1 and row[name] == best else text
 
 
 def _counts(values: Iterable[int]) -> str:
@@ -132,14 +135,13 @@ def _overview(config: Mapping, dataset: str, part: pd.DataFrame) -> list[str]:
     shown = [attack for attack in main_attacks(config) if (part.attack == attack).any()] or list(dict.fromkeys(part.attack))
     rows_of = part.set_index(["victim", "attack"])
     first = part.drop_duplicates("victim").set_index("victim")
-    best_clean, best = first.clean_test.max(), {attack: part[part.attack == attack].aua.max() for attack in shown}
     paper = part.published_clean.notna().any()
     plain = part.plain.iloc[0]
     compare = first.clean_test_difference.notna().any()
     rows = []
     for victim in victims:
         one = first.loc[victim]
-        cells = [_shown(span(one.clean_test, one.clean_test_low, one.clean_test_high), one.clean_test, best_clean, len(victims) > 1)]
+        cells = [_shown(one, "clean_test", first.clean_test)]
         told = [per_cent(one.published_clean, 0)]
         if compare:
             cells.append(gap(one.clean_test_difference, one.clean_test_difference_low, one.clean_test_difference_high))
@@ -150,7 +152,7 @@ def _overview(config: Mapping, dataset: str, part: pd.DataFrame) -> list[str]:
                 told.append(NONE)
                 continue
             row = rows_of.loc[(victim, attack)]
-            cells.append(_shown(span(row.aua, row.aua_low, row.aua_high), row.aua, best[attack], len(victims) > 1))
+            cells.append(_shown(row, "aua", part[part.attack == attack].aua))
             told.append(per_cent(row.published_aua, 0))
         rows.append([victim_label(config, dataset, victim), training_label(config, settings[dataset, victim]), *cells])
         if paper and pd.notna(one.published_clean):
@@ -169,21 +171,17 @@ def _overview(config: Mapping, dataset: str, part: pd.DataFrame) -> list[str]:
 
 def _detail(config: Mapping, dataset: str, part: pd.DataFrame) -> list[str]:
     attack = part.attack.iloc[0]
-    several = len(part) > 1
     plain = part.plain.iloc[0]
-    best = {"clean": part.clean.max(), "aua": part.aua.max(), "suc": part.suc.min(), "queries": part.queries.max()}
-    compare = pd.notna(plain) and several and part.aua_difference.notna().any()
+    compare = part.aua_difference.notna().any()
     paper = part.published_aua.notna().any()
     clustered = (part.images < part.n).any()
     unsettled = (part.timed_out + part.errors).any()
     rows, counts = [], []
-    for row in part.itertuples():
+    for _, row in part.iterrows():
         name = victim_label(config, dataset, row.victim)
-        values = {
-            key: span(getattr(row, key), getattr(row, f"{key}_low"), getattr(row, f"{key}_high")) for key in ("clean", "aua", "suc", "words_changed")
-        }
-        values["queries"] = span(row.queries, row.queries_low, row.queries_high, 1, 1)
-        values |= {key: _shown(values[key], getattr(row, key), best[key], several) for key in best}
+        values = {key: _shown(row, key, part[key], least=key == "suc") for key in ("clean", "aua", "suc")}
+        values["queries"] = _shown(row, "queries", part.queries, 1, 1)
+        values["words_changed"] = span(row.words_changed, row.words_changed_low, row.words_changed_high)
         difference = [gap(row.aua_difference, row.aua_difference_low, row.aua_difference_high)] if compare else []
         cells = [name, values["clean"], values["aua"], *difference, values["suc"], values["queries"], values["words_changed"]]
         cells += [span(row.similarity, row.similarity_low, row.similarity_high, 3, 1), *([per_cent(row.published_aua, 0)] if paper else [])]
@@ -204,7 +202,7 @@ def _detail(config: Mapping, dataset: str, part: pd.DataFrame) -> list[str]:
     header += ["paper, Aua %"] if paper else []
     tally = ["Victim", "n", *(["images"] if clustered else []), "skipped", "correct before", "succeeded", "failed", "timed out", "errors"]
     tally += ["Aua % at most"] if unsettled else []
-    notes = [f"{victim_label(config, dataset, row.victim)}: {row.note}." for row in part.itertuples() if row.note]
+    notes = [f"{victim_label(config, dataset, row.victim)}: {plain_text(row.note)}." for row in part.itertuples() if row.note]
     return [f"### {dataset}: {attack_label(config, attack)}", grid(header, rows), grid(tally, counts), " ".join(notes)]
 
 
@@ -241,16 +239,14 @@ def norm_page(config: Mapping, frame: pd.DataFrame) -> str:
         attacks = [attack for attack in main_attacks(config) if (part.attack == attack).any()] or list(dict.fromkeys(part.attack))
         table = part.set_index(["norm", "attack"])
         bounds = part[part.norm != "plain"]
-        best_clean = bounds.clean_test.max()
-        best = {attack: bounds[bounds.attack == attack].aua.max() for attack in attacks}
         rows = []
         for norm in dict.fromkeys(part.norm):
             here = part[part.norm == norm].iloc[0]
-            ours = norm != "plain"
-            cells = [_shown(span(here.clean_test, here.clean_test_low, here.clean_test_high), here.clean_test, best_clean, ours)]
+            among = bounds if norm != "plain" else bounds.iloc[:0]
+            cells = [_shown(here, "clean_test", among.drop_duplicates("victim").clean_test)]
             for attack in attacks:
                 row = table.loc[(norm, attack)] if (norm, attack) in table.index else None
-                cells.append(NONE if row is None else _shown(span(row.aua, row.aua_low, row.aua_high), row.aua, best[attack], ours))
+                cells.append(NONE if row is None else _shown(row, "aua", among[among.attack == attack].aua))
             name = {"plain": "no adversarial training", "w/o": "w/o"}.get(norm, norm)
             rows.append([name, victim_label(config, dataset, here.victim), *cells])
         header = ["ε", "victim", f"Clean %, whole test (n = {_counts(part.n_test)})"]
@@ -282,16 +278,16 @@ def examples_page(config: Mapping, examples: pd.DataFrame, succeeded: int) -> st
         who = f"{row.dataset}, {victim_label(config, row.dataset, row.victim)}, {attack_label(config, row.attack)}"
         parts += [f"## {row.place}. {who}", facts, f"> {marked(row.original, row.edits)}"]
     if examples.empty:
-        parts.append("No attack succeeded.")
+        return page("Adversarial texts", "No attack succeeded.", FORMULAS)
     return page(
         "Adversarial texts",
-        f"{len(examples)} of the {succeeded:,} texts on which an attack succeeded, at most one for each text. At every step the next one comes from the victims and attacks "
+        f"{len(examples)} of the {succeeded:,} adversarial texts, at most one for each text attacked. At every step the next one comes from the victims and attacks "
         "shown least so far; of theirs it is the one with the fewest words changed, then the highest similarity, then the first in the order of the configuration. They show what "
         "attacks do at their best, not what they do on average: for that see attacks.md.",
         "<del>Struck out</del>: deleted from the original. <ins>Underlined</ins>: put in its place. […]: unchanged text left out. [U+…]: a character that cannot be seen. "
         "The whole texts are in attack_examples.csv.",
         *parts,
-        FORMULAS if len(examples) else "",
+        FORMULAS,
     )
 
 

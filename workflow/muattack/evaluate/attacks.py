@@ -13,6 +13,8 @@ Aua = failed / n is a lower bound; `aua_most` is what it would be had all those 
 import csv
 import json
 import os
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -29,6 +31,8 @@ from muattack.evaluate.tables import write_csv
 from muattack.records import read_records, write_text
 
 EXAMPLES = 10
+# Reasons told in the note of a row.
+REASONS = 3
 STATUSES = ("skipped", "succeeded", "failed", "timed_out", "error")
 # What must be the same for all victims of an attack, or the comparison is not fair (constraints are compared with the configuration).
 FAIR = ("measure", "similarity_encoder", "synonyms_sha256", "antonyms_sha256", "language_model_sha256")
@@ -194,10 +198,11 @@ def share_interval(hit: np.ndarray, image: np.ndarray, confidence: float) -> tup
     if not len(hit):
         return np.nan, np.nan, np.nan
     share = float(np.mean(hit))
-    if len(np.unique(image)) == len(image):
+    images, number = np.unique(image, return_inverse=True)
+    if len(images) == len(image):
         low, high = wilson(np.array(share), np.array(len(hit)), confidence)
         return share, float(low), float(high)
-    found = clustered_shares(hit, np.zeros(len(hit)), 1, image, confidence)
+    found = clustered_shares(hit, np.zeros(len(hit)), 1, number, confidence)
     return share, float(found["low"][0]), float(found["high"][0])
 
 
@@ -302,7 +307,17 @@ def _row(run: Run, image: np.ndarray, resamples: Resamples, confidence: float) -
     row |= {"n": len(texts), "images": len(np.unique(image)), "correct_before": int(before.sum())}
     row |= {name if name != "error" else "errors": count for name, count in counts.items()}
     note = "no text was attacked" if not len(texts) else "no text was right before the attack" if not before.any() else ""
-    return row | {"note": note}
+    return row | {"note": "; ".join(filter(None, [note, *_reasons(texts)]))}
+
+
+def _reasons(texts: pd.DataFrame) -> list[str]:
+    """Say why texts could not be attacked to the end or at all, the commonest reasons first."""
+    told = texts[texts.status.isin(["failed", "error"])]
+    # Half a surrogate pair in an exception's text fits no file; the number of words differs from text to text.
+    reasons = Counter(re.sub(r" of \d+ ", " ", one.encode("utf-8", "backslashreplace").decode()) for one in told.reason if one)
+    common = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+    more = sum(count for _, count in common[REASONS:])
+    return [f"{reason} ({count:,})" for reason, count in common[:REASONS]] + ([f"other reasons ({more:,})"] if more else [])
 
 
 def _read_clean(dataset: str, victim: str, path: str | os.PathLike, captions: pd.DataFrame | None, attacked: Sequence[str]) -> pd.DataFrame:
