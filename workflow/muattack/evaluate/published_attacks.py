@@ -28,9 +28,6 @@ CONSTRAINTS = {
 }
 # Ascent steps t of FreeLB++ (Section 4.2).
 STEPS = {"agnews": 30, "imdb": 10}
-# Section 5.1, Figure 2: where Clean% and Aua% peak over t.
-PEAK_CLEAN = {"freelb_pp": 5, "pgd_kpp": 5}
-PEAK_AUA = {"freelb_pp": 30, "pgd_kpp": 10}
 SOURCE = (
     "Paper: *Searching for an Effective Defender*, to the whole per cent; BERT-base fine-tuned, FreeLB++ with t = 30 ascent steps on AG News and 10 on IMDB, 1,000 texts "
     "attacked, similarity by the Universal Sentence Encoder, substitutes from counter-fitted vectors. Its values stand only beside the same data set, way of training, recipe and "
