@@ -8,6 +8,7 @@ import ast
 import functools
 import importlib.machinery
 import inspect
+import logging
 import os
 import sys
 import tempfile
@@ -48,6 +49,8 @@ def load_textattack() -> types.ModuleType:
                     os.environ.pop(name, None)
                 else:
                     os.environ[name] = value
+    # It warns of every class that is not its own.
+    textattack.shared.utils.install.logger.setLevel(logging.ERROR)
     textattack.shared.utils.install.TEXTATTACK_CACHE_DIR = before["TA_CACHE_DIR"] or os.path.expanduser("~/.cache/textattack")
     return textattack
 

@@ -73,7 +73,7 @@ def attack_texts(
     deadline = Deadline()
     target = open_victim(victim_folder, victim, labels, deadline)
     measured = Similarity(
-        load_similarity_encoder(encoder, similarity["precision"]), similarity["precision"], similarity["measure"], attack["epsilon_min"], deadline
+        load_similarity_encoder(encoder, similarity["precision"]), similarity["precision"], similarity["measure"], resolved["epsilon_min"], deadline
     )
     recipe = resolved["recipe"]
     table = read_table(synonyms) if synonyms is not None and recipe in ("textfooler", "textbugger", "textbugger_word") else None
@@ -101,12 +101,12 @@ def attack_texts(
     names, bodies, targets = mine["id"].tolist(), mine["text"].tolist(), mine["label"].tolist()
     for name, text, label in progress(list(zip(names, bodies, targets, strict=True)), f"{victim} under {recipe}"):
         if name not in log.done:
-            log.add(attack_one(ready, target, measured, deadline, str(name), text, int(label), seconds))
+            log.add(attack_one(ready, target, measured, deadline, str(name), text, int(label), seconds, resolved["rho_max"]))
     write_attack(out, {**header, "shard": shard, "shards": shards}, [log.done[name] for name in names])
     log.remove()
 
 
-def attack_one(ready, victim, similarity, deadline, name: str, text: str, label: int, seconds: float) -> dict:
+def attack_one(ready, victim, similarity, deadline, name: str, text: str, label: int, seconds: float, rho_max: float) -> dict:
     """Attack one text and return its record; an exception becomes the status error. VictimError alone goes through."""
     from muattack.attack.deadline import TimedOut
     from muattack.attack.slots import SlotText
@@ -128,7 +128,7 @@ def attack_one(ready, victim, similarity, deadline, name: str, text: str, label:
             scores = victim([text])[0]
             record |= {"predicted_before": int(scores.argmax()), "score_before": float(scores[label])}
             result = ready.attack(original, label)
-            record |= outcome(result, original, similarity, label)
+            record |= outcome(result, original, similarity, label, rho_max, goal)
     except TimedOut:
         record |= {"status": "timed_out", "reason": f"the limit of {seconds:g} s for one text"}
     except VictimError:
@@ -157,7 +157,7 @@ def attack_one(ready, victim, similarity, deadline, name: str, text: str, label:
     return {**head, **{key: record[key] for key in order}, "words_changed": record["words_changed"], "seconds": round(time.monotonic() - started, 3)}
 
 
-def outcome(result, original, similarity, label: int) -> dict:
+def outcome(result, original, similarity, label: int, rho_max: float, goal) -> dict:
     """Return what the record takes from TextAttack's result."""
     from muattack.attack.offline import load_textattack
 
@@ -167,7 +167,7 @@ def outcome(result, original, similarity, label: int) -> dict:
     if isinstance(result, results.SkippedAttackResult):
         return {**found, "status": "skipped", "reason": "misclassified before the attack"}
     if not isinstance(result, results.SuccessfulAttackResult):
-        return {**found, "status": "failed", "reason": "" if original.num_words else "the text has no words"}
+        return {**found, "status": "failed", "reason": why_failed(original, rho_max, goal)}
     text = after.attacked_text
     edits, adversarial = text.edits(), text.text
     if apply_edits(original.original, edits) != adversarial:
@@ -180,6 +180,17 @@ def outcome(result, original, similarity, label: int) -> dict:
         "similarity": similarity.similarity(text),
         "words_changed": text.words_changed,
     }
+
+
+def why_failed(original, rho_max: float, goal) -> str:
+    """Return why a text could not be attacked at all, or that the budget ended it; nothing where the attack just did not succeed."""
+    from muattack.attack.constraints import most_changed
+
+    if not original.num_words:
+        return "the text has no words"
+    if not most_changed(original.num_words, rho_max):
+        return f"rho_max {rho_max:g} lets no word of {original.num_words} change"
+    return "the queries are used up" if goal.num_queries >= goal.query_budget else ""
 
 
 def versions() -> dict[str, str]:

@@ -15,7 +15,7 @@ import torch
 from muattack.attack.constraints import lemmas
 from muattack.attack.deadline import Deadline
 from muattack.attack.offline import load_textattack, stop_words
-from muattack.attack.slots import SlotText
+from muattack.attack.slots import SlotText, words_from_text
 from muattack.detect.encoder import load_tokenizer, position_limit, quiet_transformers, readable
 from muattack.errors import InputError
 from muattack.seeds import generator
