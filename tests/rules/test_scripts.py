@@ -8,8 +8,10 @@ import pandas as pd
 import pytest
 import yaml
 
-from muattack.config import read_config
+from muattack.attack.records import read_attack, write_attack
+from muattack.config import check_config, overlay, read_config
 from muattack.records import read_meta, read_records, write_records
+from muattack.results import attack_settings, training_settings
 
 # Runs a script as Snakemake does, in a process of its own, with an object `snakemake` made from JSON.
 DRIVER = """
@@ -168,6 +170,167 @@ def test_copy_detector(run, tmp_path):
     done = run("copy_detector", input={"same": "rr"}, output=["rr_m0.3"])
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "rr_m0.3" / "config.json").read_text() == "{}"
+
+
+ROWS = {"format": "csv", "text": ["text"], "label": "topic"}
+LABELS = {"food": "Food", "weather": "Weather"}
+
+
+@pytest.fixture
+def toy(tmp_path):
+    """A data set of three test rows, and its table."""
+    (tmp_path / "train.csv").write_text("text,topic\n" + "".join(f"warm soup {k},food\ncold rain {k},weather\n" for k in range(4)), encoding="utf-8")
+    (tmp_path / "test.csv").write_text('text,topic\n"null",food\n"two\nlines ""here""",weather\ncold rain 1,weather\n', encoding="utf-8")
+    return {part: [str(tmp_path / f"{part}.csv")] for part in ("train", "test")}
+
+
+@pytest.fixture
+def collected(run, toy, tmp_path):
+    params = {"dataset": json.dumps({"train": ROWS, "test": ROWS, "labels": LABELS}), "files": json.dumps(toy), "seed": 1}
+    done = run("collect_dataset", input=toy, output=["toy.parquet"], params=params, wildcards={"dataset": "toy"})
+    assert done.returncode == 0, done.stderr
+    return done, str(tmp_path / "toy.parquet"), params
+
+
+def test_collect_dataset(run, collected, toy, tmp_path):
+    done, table, params = collected
+    test = read_records(table).query("split == 'test'")
+    assert test[["id", "text", "label"]].values.tolist() == [
+        ["toy-test-0", "null", 0],
+        ["toy-test-1", 'two\nlines "here"', 1],
+        ["toy-test-2", "cold rain 1", 1],
+    ]
+    assert read_meta(table)["rows_read"] == {"train": 8, "test": 3}
+    # A test text that is a training text too is told at once.
+    assert "1 of 3 test texts are training texts too" in done.stderr
+
+    (tmp_path / "test.csv").write_text("text,topic\na,food\nb,sports\n", encoding="utf-8")
+    (tmp_path / "toy.parquet").unlink()
+    done = run("collect_dataset", input=toy, output=["toy.parquet"], params=params, wildcards={"dataset": "toy"})
+    assert done.returncode == 1
+    assert "test.csv, row 2 (line 3), has the label 'sports'" in done.stderr
+    assert "'food', 'weather'" in done.stderr
+    assert not (tmp_path / "toy.parquet").exists()
+
+
+def test_a_classifier_from_texts_to_scores(run, collected, tmp_path):
+    """pretrain_dataset_encoder, train_classifier, score_classifier."""
+    small = {"encoders": {"tiny": {"pretrain": {"layers": 1, "width": 16, "heads": 2, "vocabulary": 300, "epochs": 1}}}, "training": {"epochs": 1}}
+    config = check_config(overlay(read_config(), small))
+    encoder, labels, table = json.dumps(config["encoders"]["tiny"]), json.dumps(["Food", "Weather"]), collected[1]
+    params = {"encoder": encoder, "labels": labels, "seed": 1, "threads": 1}
+    done = run("pretrain_dataset_encoder", input={"texts": table}, output=["encoder"], params=params)
+    assert done.returncode == 0, done.stderr
+    defence = config["classification"]["defences"]["freelb_pp"]
+    params |= {"training": json.dumps(training_settings(config, defence)), "defence": json.dumps(defence)}
+    done = run("train_classifier", input={"texts": table, "encoder": "encoder", "start": []}, output=["freelb_pp"], params=params)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "freelb_pp" / "muattack.json").read_text())["labels"] == ["Food", "Weather"]
+    given = {"texts": table, "classifier": "freelb_pp", "encoder": "encoder"}
+    done = run("score_classifier", input=given, output=["scores.parquet"], params={"threads": 1})
+    assert done.returncode == 0, done.stderr
+    scores = read_records(tmp_path / "scores.parquet")
+    assert scores.id.tolist() == ["toy-test-0", "toy-test-1", "toy-test-2"]
+    assert scores.label.tolist() == [0, 1, 1]
+    # `score` belongs to the true label: above one half where, and only where, the prediction is right.
+    assert ((scores.score > 0.5) == (scores.predicted == scores.label)).all()
+    assert not scores.truncated.any()
+
+
+def test_build_synonyms(run, captions, tmp_path):
+    (tmp_path / "near.json").write_text(json.dumps({"cat": ["feline", "kitten", "dog"], "red": ["crimson"], "unseen": ["x"]}))
+    (tmp_path / "opposites.txt").write_text("cat dog\n")
+    params = {
+        "synonyms": json.dumps({"source": "neighbours", "min_cosine": 0.5}),
+        "most": 2,
+        "chosen": json.dumps([10, [0, 1]]),
+        "seed": 1,
+    }
+    given = {"texts": captions, "source": ["near.json"], "antonyms": ["opposites.txt"]}
+    done = run("build_synonyms", input=given, output=["out.json"], params=params)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "out.json").read_text()) == {"cat": [["feline", None], ["kitten", None]], "red": [["crimson", None]]}
+
+
+def record(name, label, status):
+    """One record of an attack on a text about a cat."""
+    text, good = f"the cat {name}", status == "succeeded"
+    return {
+        "id": name, "label": label, "original": text, "adversarial": text.replace("cat", "dog") if good else None,
+        "edits": [{"start": 4, "end": 7, "replacement": "dog"}] if good else [], "status": status, "reason": "",
+        "predicted_before": 1 - label if status == "skipped" else label, "predicted_after": 1 - label if status != "failed" else label,
+        "score_before": 0.7, "score_after": 0.4, "queries": 1 if status == "skipped" else 9, "similarity": 0.9 if good else None,
+        "words": 3, "words_changed": int(good), "seconds": 0.25,
+    }  # fmt: skip
+
+
+def test_attacks_from_shards_to_table_and_figure(run, tmp_path):
+    """gather_attacks, write_attack_tables, plot_attacks, describe_run."""
+    above = {"attacks": {"victims": ["finetune"], "recipes": {"textbugger": None, "bert_attack": None}}, "evaluate": {"bootstrap": 50}}
+    config = check_config(overlay(read_config(), above))
+    texts = [record("machine-1-0", 1, "succeeded"), record("machine-2-0", 1, "failed"), record("machine-3-0", 1, "skipped")]
+    header = {
+        "attack": {**attack_settings(config, "captions", "textfooler"), "measure": "cosine"}, "victim": "finetune", "dataset": "captions",
+        "victim_sha256": "0", "texts": 3, "seed": 1, "versions": {"textattack": "0.3.11"},
+    }  # fmt: skip
+    whole = {}
+    for count in (1, 2):
+        shards = []
+        for shard in range(count):
+            shards.append(str(tmp_path / f"textfooler-{shard}.jsonl"))
+            write_attack(shards[-1], {**header, "shard": shard, "shards": count}, texts[shard::count])
+        done = run("gather_attacks", input={"shards": shards}, output=[f"attacks/{count}.jsonl"])
+        assert done.returncode == 0, done.stderr
+        whole[count] = (tmp_path / "attacks" / f"{count}.jsonl").read_bytes()
+    assert whole[1] == whole[2]
+    assert read_attack(tmp_path / "attacks" / "1.jsonl")[1].status.tolist() == ["succeeded", "failed", "skipped"]
+
+    rows = [(f"machine-{k}-0", str(k), "machine", f"the cat machine-{k}-0", 1, "test") for k in (1, 2, 3)]
+    rows += [(f"human-{k}-0", str(k), "human", f"a human {k}", 0, "test") for k in (1, 2, 3)]
+    captions = pd.DataFrame(rows, columns=["id", "image_id", "source", "text", "label", "split"]).astype({"label": "int8"})
+    write_records(tmp_path / "captions.parquet", captions, {})
+    scores = captions[["id"]].assign(task="clean", operator="", score=[0.9, 0.8, 0.2, 0.1, 0.2, 0.3], truncated=False)
+    write_records(tmp_path / "scores.parquet", scores, {})
+    done = run(
+        "write_attack_tables",
+        input={"attacks": ["attacks/1.jsonl"], "clean": ["scores.parquet"], "captions": "captions.parquet"},
+        output={"csv": ["attacks.csv", "attack_examples.csv"], "md": ["attacks.md", "attack_examples.md"]},
+        params={
+            "victims": json.dumps([["captions", "finetune"]]),
+            "attacks": ["textfooler"],
+            "tables": ["attacks", "attack_examples"],
+            "config": json.dumps(config),
+        },
+    )
+    assert done.returncode == 0, done.stderr
+    table = pd.read_csv(tmp_path / "attacks.csv")
+    assert len(table) == 1
+    # Of three texts two were right before the attack, and one after; one of the two attacks succeeded.
+    assert table.loc[0, ["clean", "aua", "suc", "queries", "n", "skipped"]].tolist() == pytest.approx([2 / 3, 1 / 3, 1 / 2, 9, 3, 1])
+    assert "dog" in (tmp_path / "attack_examples.md").read_text()
+
+    done = run(
+        "plot_attacks",
+        input={"attacks": "attacks.csv"},
+        output=["attack_accuracy.png", "attack_accuracy.svg"],
+        params={"config": json.dumps(config)},
+        wildcards={"figure": "attack_accuracy"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "attack_accuracy.png").stat().st_size > 5_000
+
+    params = {"folders": ["attacks"], "config": json.dumps(config)}
+    seen = []
+    for seconds in (0.25, 99.0):
+        write_attack(tmp_path / "attacks" / "1.jsonl", header, [{**one, "seconds": seconds} for one in texts])
+        given = {"captions": [], "metrics": [], "attacks": [str(tmp_path / "attacks" / "1.jsonl")], "data": []}
+        done = run("describe_run", input=given, output={"run": str(tmp_path / "meta.json")}, params=params)
+        assert done.returncode == 0, done.stderr
+        seen.append((tmp_path / "attacks" / "meta.json").read_text())
+    # Nothing in meta.json knows the clock.
+    assert seen[0] == seen[1]
+    assert json.loads(seen[0])["files"]["1.jsonl"]["succeeded"] == 1
+    assert "metrics" not in json.loads((tmp_path / "meta.json").read_text())
 
 
 def test_schemas_of_the_configurations_are_yaml_without_tabs(root):
