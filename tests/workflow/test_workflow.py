@@ -10,6 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from muattack.attack.records import apply_edits, read_attack
+
 HERE = Path(__file__).parent
 TASKS = ["H_vs_M", "mwr", "mwj", "mwd", "mcr", "mcj", "mcd"]
 
@@ -28,31 +30,81 @@ def jobs(output):
 
 
 def fingerprints(run):
-    """The bytes of every result that must not depend on how the run was made."""
-    kept = [path for path in sorted(run.rglob("*")) if path.is_file() and not {"logs", "benchmarks"} & set(path.relative_to(run).parts)]
-    return {str(path.relative_to(run)): hashlib.sha256(path.read_bytes()).hexdigest() for path in kept if path.name != ".snakemake_timestamp"}
+    """The bytes of every result that must not depend on how the run was made: all but logs, shards, seconds, and how many shards there were."""
+    left_out = {"logs", "benchmarks", "shards", "state"}
+    found = {}
+    for path in sorted(run.rglob("*")):
+        if not path.is_file() or left_out & set(path.relative_to(run).parts) or path.name == ".snakemake_timestamp":
+            continue
+        content = path.read_bytes()
+        if path.suffix == ".jsonl" and "attacks" in path.parts:
+            content = "".join(json.dumps(json.loads(line) | {"seconds": 0}) for line in content.decode().splitlines()).encode()
+        if path == run / "meta.json":
+            meta = json.loads(content)
+            meta["config"]["attacks"].pop("shards")
+            content = json.dumps(meta).encode()
+        found[str(path.relative_to(run))] = hashlib.sha256(content).hexdigest()
+    return found
 
 
-@pytest.mark.parametrize("name", ["config", "captions"])
-def test_dry_run(root, data, tmp_path, name, monkeypatch):
-    if name == "captions" and not data.is_dir():
+# What each shipped configuration makes, by rule.
+DEMO = {"train_detector": 14, "copy_detector": 1, "score_texts": 15, "attack_texts": 18, "gather_attacks": 18, "build_synonyms": 1, "plot_attacks": 1}
+CAPTIONS = {"train_detector": 12, "copy_detector": 1, "score_texts": 13}
+DEFENDERS = {
+    "collect_dataset": 2,
+    "pretrain_dataset_encoder": 2,
+    "train_classifier": 10,
+    "score_classifier": 10,
+    "attack_texts": 80,
+    "gather_attacks": 40,
+}
+ABLATIONS = {"collect_dataset": 1, "train_classifier": 15, "attack_texts": 420, "gather_attacks": 210, "plot_attacks": 5, "write_attack_tables": 1}
+
+
+@pytest.mark.parametrize(
+    ("names", "made", "not_made"),
+    [
+        (["config"], {**DEMO, "plot_roc": 6}, {"collect_dataset", "train_classifier"}),
+        (["captions"], {**CAPTIONS, "plot_roc": 6}, {"attack_texts", "write_attack_tables", "build_synonyms"}),
+        (["defenders"], DEFENDERS, {"collect_captions", "train_detector", "compute_metrics", "write_tables", "plot_roc", "pretrain_encoder"}),
+        (["defenders", "ablations"], ABLATIONS, {"train_detector"}),
+    ],
+    ids="+".join,
+)
+def test_dry_run(root, data, tmp_path, names, made, not_made, monkeypatch):
+    if names != ["config"] and not data.is_dir():
         pytest.skip(f"the real data is not at {data}; set MUATTACK_DATA to its folder")
     monkeypatch.setenv("MUATTACK_DATA", str(data))
-    code, output = snakemake(root, tmp_path, "--dry-run", "--cores", "2", "--configfile", str(root / "config" / f"{name}.yaml"))
+    files = [str(root / "config" / f"{name}.yaml") for name in names]
+    code, output = snakemake(root, tmp_path, "--dry-run", "--cores", "2", "--configfile", *files)
     assert code == 0, output
     listed = jobs(output)
-    assert listed["train_detector"] == 12
-    assert listed["copy_detector"] == 1
-    assert listed["score_texts"] == 13
-    assert listed["plot_roc"] == 6
+    assert {rule: listed.get(rule) for rule in made} == made
+    assert not not_made & listed.keys()
+    assert not (tmp_path / "results").exists()
+
+
+def test_every_shipped_configuration_has_a_dry_run(root):
+    assert {path.stem for path in (root / "config").glob("*.yaml")} == {"config", "captions", "defenders", "ablations"}
 
 
 def test_frozen_encoder_dry_run(root, tmp_path):
-    code, output = snakemake(root, tmp_path, "--dry-run", "--cores", "2", "--config", "encoder=minilm")
+    code, output = snakemake(root, tmp_path, "--dry-run", "--cores", "2", "--config", "encoder=minilm", "attacks={recipes: {bert_attack: null}}")
     assert code == 0, output
     assert jobs(output)["encode_training_texts"] == 2
     assert jobs(output)["encode_test_texts"] == 2
     assert "pretrain_encoder" not in output
+    # bert_attack asks a masked language model: with none named, the run pretrains the one it can.
+    code, output = snakemake(root, tmp_path, "--dry-run", "--cores", "2", "--config", "encoder=minilm")
+    assert code == 0, output
+    assert jobs(output)["pretrain_encoder"] == 1
+
+
+def test_without_victims_nothing_of_attacks_is_made(root, tmp_path):
+    code, output = snakemake(root, tmp_path, "--dry-run", "--cores", "2", "--config", "attacks={victims: []}")
+    assert code == 0, output
+    assert not {"attack_texts", "gather_attacks", "build_synonyms", "write_attack_tables", "plot_attacks"} & jobs(output).keys()
+    assert "results/demo/attacks" not in output
 
 
 @pytest.mark.parametrize(
@@ -60,10 +112,15 @@ def test_frozen_encoder_dry_run(root, tmp_path):
     [
         (["--config", "encodr=tiny"], ["Unknown key `encodr`", "Did you mean `encoder`?"]),
         (["--config", "mutate={sets: {mine: {kind: word, words: none.txt}}}"], ["none.txt", "does not exist"]),
+        (["--configfile", "defenders.yaml", "--config", "data=nowhere"], ["nowhere/topic/ag_news", "classification.datasets.ag_news.train.files"]),
+        (["--config", "attacks={synonyms: {source: neighbours, path: none.json}}"], ["none.json (attacks.synonyms.path) does not exist"]),
+        (["--config", "attacks={victims: [finetun]}"], ["unknown detector `finetun`", "Did you mean `finetune`?"]),
         (["--config", "captions={source: files, files: {human: a.json, machine: b.json}}", "detectors={base: null}"], ["a.json", "does not exist"]),
     ],
 )
-def test_bad_configuration_is_one_paragraph(root, tmp_path, arguments, parts):
+def test_bad_configuration_is_one_paragraph(root, tmp_path, arguments, parts, monkeypatch):
+    monkeypatch.delenv("MUATTACK_DATA", raising=False)
+    arguments = [str(root / "config" / argument) if argument.endswith(".yaml") else argument for argument in arguments]
     code, output = snakemake(root, tmp_path, "--dry-run", "--cores", "2", *arguments)
     assert code != 0
     assert all(part in output for part in parts), output
@@ -72,19 +129,23 @@ def test_bad_configuration_is_one_paragraph(root, tmp_path, arguments, parts):
 
 
 @pytest.mark.slow
-def test_small_run_makes_everything_and_the_same_bytes_again(root, tmp_path):
+def test_small_run_makes_everything_and_the_same_bytes_again(root, tmp_path, monkeypatch):
+    # The toy data set lies beside this file.
+    monkeypatch.setenv("MUATTACK_DATA", str(HERE))
     runs = {}
-    for cores, seed in (("2", "1"), ("1", "2")):
+    # One attack in one piece or in two, on two cores or one, under two hash seeds.
+    for cores, seed, shards in (("2", "1", "1"), ("1", "2", "2")):
         folder = tmp_path / cores
         folder.mkdir()
-        code, output = snakemake(root, folder, "--cores", cores, "--configfile", str(HERE / "small.yaml"), hash_seed=seed)
+        options = ["--cores", cores, "--configfile", str(HERE / "small.yaml"), "--config", f"attacks={{shards: {shards}}}"]
+        code, output = snakemake(root, folder, *options, hash_seed=seed)
         assert code == 0, output[-5000:]
         runs[cores] = folder / "results" / "small"
     run = runs["2"]
 
     metrics = pd.read_csv(run / "metrics.csv")
     detectors = sorted(metrics.detector.unique())
-    assert len(detectors) == 13
+    assert len(detectors) == 15
     assert set(metrics.domain) == {"in", "ood"}
     # Texts of one image only have no interval.
     measured = metrics.dropna(subset=["auc", "auc_low"])
@@ -106,6 +167,8 @@ def test_small_run_makes_everything_and_the_same_bytes_again(root, tmp_path):
         assert (run / "figures" / f"{figure}.png").stat().st_size > 10_000
         assert "<dc:date>" not in (run / "figures" / f"{figure}.svg").read_text(encoding="utf-8")
 
+    check_attacks(run)
+
     one, other = fingerprints(runs["2"]), fingerprints(runs["1"])
     assert one.keys() == other.keys()
     assert [name for name in one if one[name] != other[name]] == []
@@ -118,12 +181,45 @@ def test_small_run_makes_everything_and_the_same_bytes_again(root, tmp_path):
     code, output = snakemake(root, tmp_path / "2", "--dry-run", "--cores", "2", "--configfile", str(HERE / "small.yaml"), *mine)
     listed = jobs(output)
     assert listed["mutate_captions"] == 2
-    assert listed["score_texts"] == 13
-    assert not {"train_detector", "pretrain_encoder", "collect_captions", "train_captioner"} & listed.keys()
+    assert listed["score_texts"] == 15
+    assert not {"train_detector", "pretrain_encoder", "collect_captions", "train_captioner", "train_classifier", "attack_texts"} & listed.keys()
+
+    # An attack of the user's own: it alone is made, on every victim.
+    mine = ["--config", "attacks={recipes: {few: {recipe: textfooler, k_max: 3}}}"]
+    code, output = snakemake(root, tmp_path / "2", "--dry-run", "--cores", "2", "--configfile", str(HERE / "small.yaml"), *mine)
+    listed = jobs(output)
+    assert listed["attack_texts"] == 3
+    assert not {"train_detector", "train_classifier", "build_synonyms", "score_texts"} & listed.keys()
 
     report = tmp_path / "2" / "report.html"
     code, output = snakemake(root, tmp_path / "2", "--cores", "1", "--configfile", str(HERE / "small.yaml"), "--report", str(report))
     assert code == 0, output
     page = report.read_text(encoding="utf-8")
     assert all(f"{figure}.png" in page for figure in ("fig3a", "fig3b", "fig4", "fig5", "fig6a", "fig6b", "fig6c", "fig7", "differences"))
-    assert "table1.csv" in page
+    assert all(part in page for part in ("table1.csv", "attacks.csv", "attack_accuracy.png"))
+
+
+def check_attacks(run):
+    """What the toy data set, its classifiers and the attacks on them must be."""
+    toy = pd.read_parquet(run / "datasets" / "toy.parquet")
+    assert toy.split.value_counts().to_dict() == {"train": 80, "val": 10, "test": 40}
+    assert 'Two lines:\nfresh "rice" for dinner, and null beans.' in set(toy.text)
+    scores = pd.read_parquet(run / "classifiers" / "toy" / "plain.scores.parquet")
+    assert scores.id.tolist() == toy.id[toy.split == "test"].tolist()
+    table = pd.read_csv(run / "tables" / "attacks.csv")
+    assert set(zip(table.victim, table.attack, strict=True)) == {
+        (victim, attack) for victim in ("finetune", "toy.plain", "toy.freelb_pp") for attack in ("textfooler", "bert_attack")
+    }
+    assert (table.n == 6).all()
+    for row in table.itertuples():
+        header, records = read_attack(run / "attacks" / row.victim / f"{row.attack}.jsonl")
+        assert (header["victim"], header["texts"], len(records)) == (row.victim, 6, 6)
+        assert not (records.status == "error").any(), records.reason.tolist()
+        assert (records.status == "skipped").sum() == row.skipped
+        # Nothing is dropped, every query is counted, and whatever succeeded keeps to the constraints.
+        assert (records.queries >= 1).all()
+        for text in records[records.status == "succeeded"].itertuples():
+            assert apply_edits(text.original, text.edits) == text.adversarial != text.original
+            assert text.similarity >= header["attack"]["epsilon_min"]
+            assert text.words_changed <= max(1, -(-header["attack"]["rho_max"] * text.words // 1))
+    assert (run / "figures" / "attack_accuracy.png").stat().st_size > 10_000
