@@ -294,7 +294,7 @@ def train_detector(
         return prepared[number]
 
     val_items, val_cut = feed.prepare(val["text"].tolist())
-    targets, val_targets = (rows["label"].to_numpy(dtype=np.int64) for rows in (train, val))
+    targets, val_targets = (np.array(rows["label"], dtype=np.int64) for rows in (train, val))
     epochs = settings["epochs"]
     steps = epochs * len(feed.batches(epoch_items(0)[0], np.random.default_rng(digest(part, "order", 0))))
     optimiser = make_optimiser(model, settings["learning_rate"], training["weight_decay"])
