@@ -7,7 +7,7 @@ import pytest
 
 from muattack.detect.detector import load_detector
 from muattack.detect.features import encode_texts
-from muattack.detect.score import score_captions
+from muattack.detect.score import score_captions, score_classes
 from muattack.records import write_records
 from muattack.train.loop import train_detector
 
@@ -59,3 +59,28 @@ def test_cached_features_give_the_same_scores(run, tmp_path):
 def test_features_are_left_alone_by_detectors_that_trained_their_encoder(run, tmp_path):
     write_records(tmp_path / "0.parquet", *encode_texts(["a dog"], micro.frozen_bert()))
     assert score_captions(run / "tiny", micro.captions(), {}, [tmp_path / "0.parquet"])[1]["from_features"] == 0
+
+
+def test_a_classifier_is_judged_on_its_own_test_texts():
+    """Right values by hand, of a function in place of a model."""
+
+    class Fixed:
+        def predict(self, texts):
+            return np.array([{"a": [0.5, 0.3, 0.2], "b": [0.1, 0.2, 0.7], "c": [0.4, 0.4, 0.2]}[text] for text in texts])
+
+        def truncated(self, texts):
+            return np.array([text == "b" for text in texts])
+
+    table = pd.DataFrame(
+        {"id": ["1", "2", "3", "4"], "text": ["c", "a", "b", "a"], "label": [1, 0, 2, 1], "split": ["test", "train", "test", "test"]}
+    )
+    scores, meta = score_classes(Fixed(), table)
+    assert scores.to_pydict() == {
+        "id": ["1", "3", "4"],
+        "label": [1, 2, 1],
+        # Of equal probabilities the first class is taken.
+        "predicted": [0, 2, 0],
+        "score": [0.4, 0.7, 0.3],
+        "truncated": [False, True, False],
+    }
+    assert meta == {"rows": 3, "accuracy": pytest.approx(1 / 3), "share_truncated": pytest.approx(1 / 3)}
