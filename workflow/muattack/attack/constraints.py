@@ -18,6 +18,7 @@ Constraint = textattack.constraints.Constraint
 PreTransformationConstraint = textattack.constraints.PreTransformationConstraint
 
 
+@functools.lru_cache(maxsize=1024)
 def most_changed(words: int, rho_max: float) -> int:
     """Return how many words may change: the most whose share is no larger than rho_max (0.3 is 3/10, not the nearest binary fraction)."""
     share = Fraction(str(rho_max))
@@ -34,12 +35,15 @@ class Changeable(PreTransformationConstraint):
 
     def __init__(self, rho_max: float) -> None:
         self.rho_max, self.stop_words = rho_max, frozenset(stop_words())
+        self._words: list[str] = []
+        self._free: frozenset[int] = frozenset()
 
-    def _get_modifiable_indices(self, current_text: SlotText) -> set[int]:
+    def _get_modifiable_indices(self, current_text: SlotText) -> frozenset[int]:
+        if current_text.original_words is not self._words:
+            self._words = current_text.original_words
+            self._free = frozenset(i for i, word in enumerate(self._words) if word.lower() not in self.stop_words)
         changed = current_text.attack_attrs["modified_indices"]
-        if len(changed) >= most_changed(current_text.num_words, self.rho_max):
-            return set()
-        return {i for i, word in enumerate(current_text.original_words) if word.lower() not in self.stop_words and i not in changed}
+        return frozenset() if len(changed) >= most_changed(current_text.num_words, self.rho_max) else self._free - changed
 
 
 class Similar(Constraint):

@@ -67,6 +67,7 @@ def build(attack: dict, resources: Resources) -> tuple[object, dict]:
     """Return TextAttack's Attack for a resolved attack, and what its recipe adds to the header of the results."""
     from muattack.attack import substitutes
     from muattack.attack.constraints import Changeable, EditDistance, SamePart, Similar, load_tagger
+    from muattack.attack.offline import load_textattack
     from muattack.attack.search import Greedy, Untargeted
     from muattack.attack.substitutes import Bugs, MaskedModel, Neighbours, WordNet
 
@@ -119,6 +120,5 @@ def build(attack: dict, resources: Resources) -> tuple[object, dict]:
     if ranking != "delete":
         adds["unknown_word"] = victim.unknown
     search = Greedy(ranking, victim.unknown, similarity)
-    import textattack
-
-    return textattack.Attack(Untargeted(victim, attack["queries_per_word"]), constraints, transformation, search), adds
+    goal = Untargeted(victim, attack["queries_per_word"])
+    return load_textattack().Attack(goal, constraints, transformation, search), adds

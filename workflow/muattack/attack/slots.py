@@ -32,19 +32,18 @@ class SlotText(textattack.shared.AttackedText):
     def __init__(self, text: str):
         self.original, self.spans, self.changes = text, slots(text), {}
         self.original_words = [text[start:end] for start, end in self.spans]
-        self._text, self._words, self._deleted = text, self.original_words, None
-        self.attack_attrs = {"modified_indices": set(), "newly_modified_indices": set()}
+        self._text, self._words, self._parent = text, self.original_words, None
+        self.attack_attrs = {"modified_indices": frozenset(), "newly_modified_indices": frozenset()}
 
     def _changed(self, changes: dict[int, str]) -> "SlotText":
+        if self._text is None:
+            # Candidates are made from this text: it is kept, and what it was made from is not needed any more.
+            self._text, self._parent = self.text, None
         new = object.__new__(SlotText)
         new.original, new.spans, new.original_words = self.original, self.spans, self.original_words
         new.changes = {**self.changes, **changes}
-        new._text = new._words = None
-        new.attack_attrs = {
-            "modified_indices": self.attack_attrs["modified_indices"] | changes.keys(),
-            "newly_modified_indices": set(changes),
-            "previous_attacked_text": self,
-        }
+        new._text, new._words, new._parent = None, None, self
+        new.attack_attrs = {"modified_indices": self.attack_attrs["modified_indices"] | changes.keys(), "newly_modified_indices": frozenset(changes)}
         return new
 
     def replace_words_at_indices(self, indices, new_words) -> "SlotText":
@@ -72,20 +71,36 @@ class SlotText(textattack.shared.AttackedText):
                 found.append({"start": start, "end": end, "replacement": word})
         return found
 
+    def start(self, index: int) -> int:
+        """Return where the word of a slot begins in the text as it is now; no word may have been taken away."""
+        moved = sum(len(word) - self.spans[other][1] + self.spans[other][0] for other, word in self.changes.items() if other < index)
+        return self.spans[index][0] + moved
+
     @property
     def text(self) -> str:
         """The text with all edits."""
         if self._text is not None:
             return self._text
-        parts, after = [], 0
-        for edit in self.edits():
-            parts += [self.original[after : edit["start"]], edit["replacement"]]
-            after = edit["end"]
-        text = "".join([*parts, self.original[after:]])
+        text = self._spliced() if self._parent is not None else None
+        if text is None:
+            parts, after = [], 0
+            for edit in self.edits():
+                parts += [self.original[after : edit["start"]], edit["replacement"]]
+                after = edit["end"]
+            text = "".join([*parts, self.original[after:]])
         # Of a long text there may be thousands of candidates: keeping each would take gigabytes.
         if len(text) < KEPT:
             self._text = text
         return text
+
+    def _spliced(self) -> str | None:
+        """Return the text it was made from with the one new word put in; None where more has changed than that."""
+        [index, *more] = self.attack_attrs["newly_modified_indices"]
+        parent = self._parent
+        if more or not self.changes[index] or "" in parent.changes.values():
+            return None
+        start = parent.start(index)
+        return parent._text[:start] + self.changes[index] + parent._text[start + len(parent.changes.get(index, self.original_words[index])) :]
 
     @property
     def tokenizer_input(self) -> str:

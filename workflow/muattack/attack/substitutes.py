@@ -193,19 +193,19 @@ class MaskedModel(Substitutes):
         tokens, special = self.tokenizer.convert_ids_to_tokens(list(range(size))), set(self.tokenizer.all_special_ids)
         # Vocabularies that write the blank before a word into its token (byte-level BPE, SentencePiece), or mark what goes on (WordPiece).
         self.blanks = any(token and token[0] in "Ġ▁" for token in tokens)
-        writes = [("", "") if i in special or not token else self._writes(token) for i, token in enumerate(tokens)]
-        self.written = ["".join(one) for one in writes]
-        self.opens = torch.tensor([bool(first) for first, _ in writes])
-        self.goes_on = torch.tensor([bool(rest) for _, rest in writes])
+        writes = [(None, None) if i in special or not token else self._writes(token) for i, token in enumerate(tokens)]
+        self.written = [first or rest or "" for first, rest in writes]
+        self.opens = torch.tensor([first is not None for first, _ in writes])
+        self.goes_on = torch.tensor([rest is not None for _, rest in writes])
 
-    def _writes(self, token: str) -> tuple[str, str]:
-        """Return what a token writes when it begins a word, and when it goes on with one."""
+    def _writes(self, token: str) -> tuple[str | None, str | None]:
+        """Return what a token writes where it begins a word, and where it goes on with one; None where it cannot."""
         if not self.blanks:
-            return ("", token[2:]) if token.startswith("##") else (token, "")
+            return (None, token[2:]) if token.startswith("##") else (token, None)
         text = self.tokenizer.convert_tokens_to_string([token])
         if "\ufffd" in text:
-            return "", ""
-        return (text.strip(), "") if token[0] in "Ġ▁" else ("", text)
+            return None, None
+        return (text.strip(), None) if token[0] in "Ġ▁" else (None, text)
 
     def begin(self, text: SlotText, name: str) -> None:
         self.seen: dict[str, tuple] = {}
@@ -249,7 +249,7 @@ class MaskedModel(Substitutes):
 
     def find(self, text: SlotText, index: int) -> list[str]:
         whole, word = text.text, text.words[index]
-        start = text.spans[index][0] + sum(len(e["replacement"]) - e["end"] + e["start"] for e in text.edits() if e["start"] < text.spans[index][0])
+        start = text.start(index)
         begin, end = self._window(whole, start)
         places, scores = self._predict(whole[begin:end])
         low, high = start - begin, start - begin + len(word)

@@ -40,6 +40,8 @@ class Victim(textattack.models.wrappers.ModelWrapper):
         self.model = getattr(detector, "model", detector)
         self.tokenizer = getattr(detector, "tokenizer", None)
         self.scores: dict[object, np.ndarray] = {}
+        # Prefixes that are known to fill the model's length, and their tokens.
+        self.prefixes: dict[str, tuple[int, ...]] = {}
         self._splits = None
 
     @property
@@ -53,6 +55,7 @@ class Victim(textattack.models.wrappers.ModelWrapper):
     def forget(self) -> None:
         """Drop all scores, before the next text: a batch, and with it the last bit of a score, must not depend on what was attacked before."""
         self.scores.clear()
+        self.prefixes.clear()
 
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
         """Return probabilities (n, classes), column i for label i. Raises VictimError for a score that is not finite."""
@@ -86,8 +89,12 @@ class Victim(textattack.models.wrappers.ModelWrapper):
         self.scores.update(zip(keys, scores, strict=True))
 
     def _tokens(self, texts: list[str]) -> list[tuple[int, ...]]:
-        ids, _ = tokenise(self.tokenizer, [self._seen(text) for text in texts], self.detector.max_length)
-        return [tuple(one) for one in ids]
+        seen = [self._seen(text) for text in texts]
+        new = [text for text in dict.fromkeys(seen) if text not in self.prefixes]
+        ids, _ = tokenise(self.tokenizer, new, self.detector.max_length)
+        known = {text: tuple(one) for text, one in zip(new, ids, strict=True)}
+        self.prefixes.update((part, known[part]) for text, part in zip(texts, seen, strict=True) if len(part) < len(text) and part in known)
+        return [known[text] if text in known else self.prefixes[text] for text in seen]
 
     def _seen(self, text: str) -> str:
         """Return the part of a long text that the model can see: tokenising ten thousand words for fifty tokens would be most of the work.
@@ -100,9 +107,11 @@ class Victim(textattack.models.wrappers.ModelWrapper):
         if len(text) <= 2 * size or not self._splits_at_blanks():
             return text
         while size < len(text):
-            cut = next((position for position in range(size, len(text)) if text[position] == " "), len(text))
+            cut = text.find(" ", size)
+            if cut < 0:
+                break
             prefix = text[:cut]
-            if len(self.tokenizer(prefix, add_special_tokens=False, verbose=False)["input_ids"]) > length:
+            if prefix in self.prefixes or len(self.tokenizer(prefix, add_special_tokens=False, verbose=False)["input_ids"]) > length:
                 return prefix
             size = max(2 * size, cut)
         return text
