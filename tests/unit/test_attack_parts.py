@@ -45,7 +45,7 @@ def mean_of_states(encoder, text: str) -> np.ndarray:
 def candidates(original: SlotText) -> list[SlotText]:
     words = ("cat", "bus", "waits", "pizza", "room")
     one = [original.replace_word_at_index(i, new) for i in range(original.num_words) for new in words]
-    return one[::4] + [text.replace_word_at_index(0, "kite").replace_word_at_index(3, "horse") for text in one[-20::4]]
+    return one[::7] + [text.replace_word_at_index(0, "kite").replace_word_at_index(3, "horse") for text in one[-20::7]]
 
 
 # --- Similarity -------------------------------------------------------------------------------------------------------
@@ -69,22 +69,23 @@ def test_similarity_is_the_cosine_of_mean_states(encoder):
     assert as_cosine(0.840845057, "angular") == pytest.approx(math.cos(0.5), abs=1e-6)
 
 
-@pytest.mark.parametrize("measure", ["cosine", "angular"])
-def test_no_decision_differs_from_float32_text_by_text(encoder, measure):
+@pytest.mark.parametrize(("measure", "precision"), [("cosine", "float32"), ("angular", "float32"), ("cosine", "bfloat16")])
+def test_no_decision_differs_from_float32_text_by_text(encoder, measure, precision):
     original = SlotText(TEXT)
     sure = Similarity(encoder, "float32", measure, 0.5)
     sure.begin(original)
     texts = candidates(original)
     exact = [sure.similarity(text) for text in texts]
-    reduced = load_similarity_encoder(micro.frozen_bert(), "bfloat16")
-    reduced.reduced = True
-    # Thresholds on and beside the values themselves: where rounding would decide.
+    used = load_similarity_encoder(micro.frozen_bert(), precision)
+    # Also where the processor has none and a run would take float32.
+    used.reduced = precision == "bfloat16"
+    # Thresholds on a value itself and a hair above one: where rounding would decide.
     for epsilon in (sorted(exact)[len(exact) // 3], float(np.median(exact)) + 1e-7):
-        for precision, used in (("float32", encoder), ("bfloat16", reduced)):
-            similarity = Similarity(used, precision, measure, epsilon)
-            similarity.begin(original)
-            assert similarity.allowed(texts) == [value >= epsilon for value in exact]
-            assert similarity.similarity(similarity.most_similar(texts)) == max(exact)
+        similarity = Similarity(used, precision, measure, epsilon)
+        similarity.begin(original)
+        assert similarity.allowed(texts) == [value >= epsilon for value in exact]
+        assert similarity.rechecked > 0
+        assert similarity.similarity(similarity.most_similar(texts)) == max(exact)
 
 
 def test_the_original_and_equal_texts_are_encoded_once(encoder):
@@ -102,12 +103,12 @@ def test_the_original_and_equal_texts_are_encoded_once(encoder):
 
 
 def test_a_text_longer_than_the_encoder_is_cut_at_blanks_and_an_edit_encodes_its_piece_alone(encoder):
-    text = " ".join(f"the dog and girl number{i} waits on the bench," for i in range(40))
+    text = " ".join(f"the dog and girl number{i} waits on the bench," for i in range(12))
     original = SlotText(text)
     similarity = Similarity(encoder, "float32", "cosine", 0.5)
     similarity.begin(original)
     pieces = similarity.pieces(original)
-    assert len(pieces) > 5
+    assert len(pieces) > 3
     assert "".join(pieces) == text
     assert all(piece.endswith(" ") for piece in pieces[:-1])
     assert all(len(encoder.tokenizer(piece)["input_ids"]) <= encoder.piece for piece in pieces)
@@ -231,7 +232,7 @@ def test_a_language_model_proposes_words_that_fit_the_place():
     assert masked("a dog Standing on the street", 2, micro.tiny())[0].istitle()
     # A word of several tokens; and one beyond what the model sees at once, which has a window of its own.
     assert all(load_textattack().shared.utils.words_from_text(word) == [word] for word in masked("a dog waits", 1, micro.tiny()))
-    assert masked("a dog standing on the street " * 30, 6 * 29 + 2, micro.tiny())[0] == "waits"
+    assert "waits" in masked("a dog standing on the street " * 30, 6 * 29 + 2, micro.tiny())[:3]
 
 
 def test_a_wordpiece_model_proposes_whole_words(tmp_path):
