@@ -137,7 +137,8 @@ def test_small_run_makes_everything_and_the_same_bytes_again(root, tmp_path, mon
     for cores, seed, shards in (("2", "1", "1"), ("1", "2", "2")):
         folder = tmp_path / cores
         folder.mkdir()
-        options = ["--cores", cores, "--configfile", str(HERE / "small.yaml"), "--config", f"attacks={{shards: {shards}}}"]
+        (folder / "shards.yaml").write_text(f"attacks: {{shards: {shards}}}")
+        options = ["--cores", cores, "--configfile", str(HERE / "small.yaml"), str(folder / "shards.yaml")]
         code, output = snakemake(root, folder, *options, hash_seed=seed)
         assert code == 0, output[-5000:]
         runs[cores] = folder / "results" / "small"
@@ -185,8 +186,10 @@ def test_small_run_makes_everything_and_the_same_bytes_again(root, tmp_path, mon
     assert not {"train_detector", "pretrain_encoder", "collect_captions", "train_captioner", "train_classifier", "attack_texts"} & listed.keys()
 
     # An attack of the user's own: it alone is made, on every victim.
-    mine = ["--config", "attacks={recipes: {few: {recipe: textfooler, k_max: 3}}}"]
-    code, output = snakemake(root, tmp_path / "2", "--dry-run", "--cores", "2", "--configfile", str(HERE / "small.yaml"), *mine)
+    # (In a file: Snakemake takes numbers inside --config for text.)
+    (tmp_path / "few.yaml").write_text("attacks: {recipes: {few: {recipe: textfooler, k_max: 3}}}")
+    mine = ["--configfile", str(HERE / "small.yaml"), str(tmp_path / "few.yaml")]
+    code, output = snakemake(root, tmp_path / "2", "--dry-run", "--cores", "2", *mine)
     listed = jobs(output)
     assert listed["attack_texts"] == 3
     assert not {"train_detector", "train_classifier", "build_synonyms", "score_texts"} & listed.keys()
