@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import sys
+import types
 
 import micro
 import numpy as np
@@ -23,6 +25,7 @@ from muattack.attack.substitutes import (
     swap_any,
     swap_inner,
 )
+from muattack.errors import InputError
 from muattack.seeds import generator
 
 TEXT = "a dog standing on the street, a girl and a boy on the bench"
@@ -132,6 +135,28 @@ def test_tokens_of_nothing_have_a_similarity(encoder):
     similarity = Similarity(encoder, "float32", "cosine", 0.5)
     similarity.begin(SlotText(""))
     assert similarity.allowed([SlotText("")]) == [True]
+
+
+def test_the_universal_sentence_encoder_is_used_where_it_is_installed(tmp_path, monkeypatch):
+    class Vectors:
+        def __init__(self, texts):
+            self.values = np.array([[len(text), 1.0 + text.count("dog")] for text in texts])
+
+        def numpy(self):
+            return self.values
+
+    loaded = []
+    monkeypatch.setitem(sys.modules, "tensorflow_hub", types.SimpleNamespace(load=lambda path: loaded.append(path) or Vectors))
+    spec = {"source": "tensorflow_hub", "path": str(tmp_path), "pooling": "mean"}
+    with pytest.raises(InputError, match=r"there is no saved_model\.pb"):
+        load_similarity_encoder(spec, "float32")
+    (tmp_path / "saved_model.pb").touch()
+    similarity = Similarity(load_similarity_encoder(spec, "float32"), "float32", "cosine", 0.5)
+    original = SlotText("dog dog")
+    similarity.begin(original)
+    expected = (7 * 7 + 3 * 2) / np.hypot(7, 3) / np.hypot(7, 2)
+    assert similarity.similarity(original.replace_word_at_index(0, "cat")) == pytest.approx(expected)
+    assert loaded == [str(tmp_path)]
 
 
 # --- Constraints ------------------------------------------------------------------------------------------------------

@@ -427,6 +427,8 @@ def test_missing_resources_are_named_with_the_way_to_give_them(attack, monkeypat
         attack("pwws")
     with pytest.raises(InputError, match=r"no masked language model's head.*attacks\.language_model"):
         attack("bert_attack", language_model=micro.bert())
+    with pytest.raises(InputError, match=r"nobody/none is neither a local folder nor in the local Hugging Face cache.*`path: FOLDER`"):
+        attack("bert_attack", language_model="nobody/none")
     with pytest.raises(InputError, match="neither a local folder nor in the local"):
         attack(encoder={"source": "huggingface", "path": "nobody/nothing", "pooling": "mean"})
     with pytest.raises(InputError, match="tensorflow_hub is not installed"):

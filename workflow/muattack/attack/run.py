@@ -15,6 +15,7 @@ from muattack.attack.records import apply_edits, gather, write_attack
 from muattack.errors import InputError
 from muattack.progress import progress
 from muattack.records import sha256
+from muattack.sources import library_sources
 
 __all__ = ["attack_texts", "gather"]
 
@@ -68,6 +69,7 @@ def attack_texts(
     from muattack.attack.similarity import Similarity, load_similarity_encoder
     from muattack.attack.synonyms import read_antonyms, read_table
     from muattack.attack.victim import open_victim, victim_sha256
+    from muattack.detect.encoder import locate_encoder
 
     torch.set_num_threads(1)
     deadline = Deadline()
@@ -78,6 +80,9 @@ def attack_texts(
     recipe = resolved["recipe"]
     table = read_table(synonyms) if synonyms is not None and recipe in ("textfooler", "textbugger", "textbugger_word") else None
     opposite = read_antonyms(antonyms) if antonyms else {}
+    if recipe == "bert_attack" and language_model is not None:
+        # A hub id stands for its folder in the local cache.
+        language_model = locate_encoder({"source": "huggingface", "path": str(language_model)})
     ready, adds = build(resolved, Resources(target, measured, table, opposite, language_model, deadline, seed))
     if table is not None:
         adds["synonyms_sha256"] = sha256(synonyms)
@@ -203,10 +208,9 @@ def versions() -> dict[str, str]:
 
 
 def code_sha256() -> str:
-    """Return what identifies the code of the attacks: a state of other code is not gone on with."""
-    folder = Path(__file__).parent
+    """Return what identifies the code that makes a record, detectors included: a state that other code wrote is not gone on with."""
     joined = hashlib.sha256()
-    for file in sorted(folder.glob("*.py")):
+    for file in map(Path, library_sources(__file__)):
         joined.update(file.name.encode() + b"\0" + file.read_bytes())
     return joined.hexdigest()
 
