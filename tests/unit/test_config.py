@@ -151,6 +151,12 @@ def test_no_key_stands_twice_in_a_file_of_ours(root):
         (("evaluate", "lengths"), [], ["a list of at least 1"]),
         (("encoders", "tiny", "source"), "huggingface", ["encoders.tiny.path must name a local folder or a hub id"]),
         (("encoders", "tiny", "pretrain", "heads"), 3, ["width 128 is no multiple of heads 3"]),
+        (("encoders", "tiny", "source"), "tensorflow_hub", ["encoder names `tiny`, whose source tensorflow_hub is for attacks.similarity only"]),
+        (
+            ("encoders", "minilm"),
+            {"source": "tensorflow_hub", "pooling": "mean", "trainable": "all", "max_length": 9},
+            ["folder with saved_model.pb"],
+        ),
         (("captions", "source"), "none", ["nothing to do", "config/defenders.yaml"]),
         (("detectors", "rr", "adversarial"), {"method": "pgd_kpp", "max_norm": 1.0}, ["bounds nothing", "`method: pgd_k`"]),
         (("detectors", "rr", "adversarial"), {"method": "pgdk"}, ["one of pgd_k, freelb, pgd_kpp, freelb_pp"]),

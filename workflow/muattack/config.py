@@ -231,7 +231,11 @@ def _encoder_faults(name: str, encoder: dict) -> list[str]:
     if encoder["source"] != "pretrain":
         if encoder.get("path"):
             return []
-        what = "a local folder or a hub id" if encoder["source"] == "huggingface" else "the name of an installed package"
+        what = {
+            "huggingface": "a local folder or a hub id",
+            "package": "the name of an installed package",
+            "tensorflow_hub": "a local folder with saved_model.pb",
+        }[encoder["source"]]
         return [f"{where}.source is {encoder['source']}, so {where}.path must name {what}."]
     shape = encoder.get("pretrain")
     if not shape:
@@ -370,6 +374,10 @@ def _meaning_faults(config: dict, defaults: dict) -> list[str]:
 
     if config["encoder"] not in config["encoders"]:
         faults.append(f"encoder names `{config['encoder']}`, which is not among the encoders. {_nearest(config['encoder'], config['encoders'])}")
+    elif config["encoders"][config["encoder"]]["source"] == "tensorflow_hub":
+        faults.append(
+            f"encoder names `{config['encoder']}`, whose source tensorflow_hub is for attacks.similarity only: nothing is trained on it. Name another."
+        )
     else:
         faults += _encoder_faults(config["encoder"], config["encoders"][config["encoder"]])
     lengths = config["evaluate"]["lengths"]

@@ -198,7 +198,7 @@ def training_table(detector):
 def local_model(encoder):
     """The files of a model in a local folder, so that new weights are noticed."""
     path = encoder.get("path") or ""
-    return [f"{path}/{name}" for name in ("config.json", "model.safetensors") if Path(path, name).is_file()]
+    return [f"{path}/{name}" for name in ("config.json", "model.safetensors", "saved_model.pb") if Path(path, name).is_file()]
 
 
 def encoder_files(folder):
