@@ -90,7 +90,7 @@ def attack_texts(
         adds["antonyms_sha256"] = sha256(antonyms)
     if recipe == "bert_attack":
         adds["language_model_sha256"] = sha256(Path(language_model) / "model.safetensors")
-    adds["similarity_encoder"] = {key: encoder.get(key) for key in ("source", "path", "revision", "pooling") if encoder.get(key) is not None}
+    adds["similarity_encoder"] = encoder_facts(encoder)
     header = {
         "attack": {**resolved, "precision": similarity["precision"], "seconds": seconds, **adds},
         "victim": victim,
@@ -196,6 +196,21 @@ def why_failed(original, rho_max: float, goal) -> str:
     if not most_changed(original.num_words, rho_max):
         return f"rho_max {rho_max:g} lets no word of {original.num_words} change"
     return "the queries are used up" if goal.num_queries >= goal.query_budget else ""
+
+
+def encoder_facts(encoder: dict) -> dict:
+    """Return what identifies a sentence encoder: package or hub id and checksum of the weights; of a local folder the checksum alone."""
+    from muattack.detect.encoder import locate_encoder
+
+    named = {
+        key: encoder[key]
+        for key in ("source", "path", "revision", "pooling")
+        if encoder.get(key) and not (key == "path" and Path(encoder[key]).is_dir())
+    }
+    if encoder["source"] == "tensorflow_hub":
+        return {**named, "sha256": sha256(Path(encoder["path"], "saved_model.pb"))}
+    found = locate_encoder({key: value for key, value in encoder.items() if key not in ("sha256", "max_length")})
+    return {**named, "sha256": encoder.get("sha256") or sha256(found / "model.safetensors")}
 
 
 def versions() -> dict[str, str]:
