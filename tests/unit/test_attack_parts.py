@@ -72,7 +72,9 @@ def test_similarity_is_the_cosine_of_mean_states(encoder):
     assert as_cosine(0.840845057, "angular") == pytest.approx(math.cos(0.5), abs=1e-6)
 
 
-@pytest.mark.parametrize(("measure", "precision"), [("cosine", "float32"), ("angular", "float32"), ("cosine", "bfloat16")])
+@pytest.mark.parametrize(
+    ("measure", "precision"), [("cosine", "float32"), ("angular", "float32"), pytest.param("cosine", "bfloat16", marks=pytest.mark.slow)]
+)
 def test_no_decision_differs_from_float32_text_by_text(encoder, measure, precision):
     original = SlotText(TEXT)
     sure = Similarity(encoder, "float32", measure, 0.5)
