@@ -205,7 +205,7 @@ def test_small_run_makes_everything_and_the_same_bytes_again(root, tmp_path, mon
 def check_attacks(run):
     """What the toy data set, its classifiers and the attacks on them must be."""
     toy = pd.read_parquet(run / "datasets" / "toy.parquet")
-    assert toy.split.value_counts().to_dict() == {"train": 80, "val": 10, "test": 40}
+    assert toy.split.value_counts().to_dict() == {"train": 82, "val": 8, "test": 40}
     assert 'Two lines:\nfresh "rice" for dinner, and null beans.' in set(toy.text)
     scores = pd.read_parquet(run / "classifiers" / "toy" / "plain.scores.parquet")
     assert scores.id.tolist() == toy.id[toy.split == "test"].tolist()
