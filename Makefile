@@ -1,6 +1,6 @@
 # make demo          the main job on the embedded default: results/demo/
 # make test          unit tests and rules, no network, minutes
-# make test-slow     a real small run of the workflow
+# make test-slow     a real small run of the workflow, and other tests of minutes
 # make lint          ruff, snakefmt, snakemake --lint
 # make dryrun        every configuration's jobs, listed but not run
 # make docs-figures  the figures that the documentation shows, from the demo's results
@@ -22,7 +22,7 @@ test: .venv/ready
 	@python -m pytest tests/unit tests/rules -m "not slow and not slurm and not gpu" --numprocesses auto --dist worksteal
 
 test-slow: .venv/ready
-	@python -m pytest tests/workflow -m slow
+	@python -m pytest tests -m "slow and not slurm and not gpu"
 
 lint: .venv/ready
 	@ruff check .
