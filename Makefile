@@ -35,7 +35,7 @@ dryrun: .venv/ready
 
 docs-figures: demo
 	@mkdir -p docs/figures
-	@cp results/demo/figures/fig4.png results/demo/figures/fig7.png docs/figures/
+	@cp results/demo/figures/fig4.png results/demo/figures/fig7.png results/demo/figures/attack_accuracy.png docs/figures/
 
 benchmark: .venv/ready
 	@for script in tests/benchmarks/bench_*.py; do echo "== $$script"; python $$script || exit 1; done
