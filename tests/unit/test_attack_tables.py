@@ -170,7 +170,7 @@ def test_victims_are_compared_on_the_same_texts(tmp_path):
     assert frame.aua_difference["freelb_pp"] == pytest.approx(0.3)
     # Two that are alike in everything but Aua and Suc: nothing else is in bold.
     rows = cells_of(attacks_page(config, frame.reset_index(), []))
-    assert [row for row in rows if row[0] == "freelb_pp"][1][1:6:2] == ["100.0 [72.2, 100.0]", "+30.0 [−7.0, +59.3] °", "20.0 [20.0, 20.0]"]
+    assert [row for row in rows if row[0] == "FreeLB++"][1][1:6:2] == ["100.0 [72.2, 100.0]", "+30.0 [−7.0, +59.3] °", "20.0 [20.0, 20.0]"]
     assert frame.aua_difference_low["freelb_pp"] == pytest.approx(difference_interval(*_pair(), np.arange(10), 0.95)[1])
 
 
@@ -432,7 +432,7 @@ def test_families_differ_in_one_setting_only():
     assert (norm.dataset, norm.kind, norm.label) == ("captions", "freelb", "FreeLB")
     assert list(norm.members.items()) == [("f_small", 0.01), ("f_large", 0.1), ("t_5", None)]
     (steps,) = step_families(config)
-    assert (steps.label, list(steps.members.items())) == ("FreeLB++", [("t_5", 5), ("t_30", 30)])
+    assert (steps.label, list(steps.members.items())) == ("FreeLB++", [("freelb_pp", 3), ("t_5", 5), ("t_30", 30)])
     assert [list(family.members.items()) for family in selection_families(config, "k_max")] == [[("textfooler_k10", 10), ("textfooler", 50)]]
     assert [list(family.members.items()) for family in selection_families(config, "rho_max")] == [[("textfooler_r1", 0.1), ("textfooler", 0.3)]]
     assert [list(family.members.items()) for family in selection_families(config, "queries_per_word")] == [

@@ -109,7 +109,9 @@ def attacks_page(config: Mapping, frame: pd.DataFrame, headers: Sequence[tuple[s
         parts.append("Nothing was attacked.")
     return page(
         "Attacks",
-        "How often victims are right before and under attack. All victims of a data set meet the same texts and the same constraints.",
+        "How often victims are right before and under attack. All victims of a data set meet the same texts and the same constraints. Clean: accuracy "
+        "before. Aua: accuracy under attack, of all texts attacked. Suc: share of the texts right before that the attack turned. #Query: how often the victim was asked. "
+        "For a defence more is better, but less Suc. Formulas are at the end.",
         f"{about_attack_intervals(config)} {bold}",
         *parts,
         "## Formulas",

@@ -35,7 +35,15 @@ def detector_label(name: str, detectors: Mapping[str, Mapping]) -> str:
     """Return a detector's name for people, with the largest share of words removed where it is RR-trained."""
     settings = detectors.get(name) or {}
     share = f" (m = {settings['rr']:g})" if settings.get("rr") else ""
-    plain = {"base": "Base", "finetune": "Finetune", "rr": "RR", "dropout": "Dropout", "rr_dropout": "RR + Dropout"}
+    plain = {
+        "base": "Base",
+        "finetune": "Finetune",
+        "rr": "RR",
+        "dropout": "Dropout",
+        "rr_dropout": "RR + Dropout",
+        "pgd_kpp": "PGD-K++",
+        "freelb_pp": "FreeLB++",
+    }
     if name.startswith("rr_m") and share:
         return f"RR{share}"
     return plain.get(name, name) + (share if name == "rr" else "")
