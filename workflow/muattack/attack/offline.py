@@ -29,8 +29,11 @@ def load_textattack() -> types.ModuleType:
     # These read the environment when they are imported; TextAttack imports them while the environment is not the user's.
     import datasets  # noqa: F401
     import huggingface_hub  # noqa: F401
-    import nltk
     import transformers  # noqa: F401
+
+    # NLTK takes one function from it where it is there; nothing here uses that, and its import takes two seconds of every job.
+    with _absent("scipy.stats"):
+        import nltk
 
     before = {name: os.environ.get(name) for name in TOUCHED}
     stopwords = nltk.corpus.stopwords
@@ -56,8 +59,24 @@ def load_textattack() -> types.ModuleType:
 
 
 @contextmanager
+def _absent(name: str) -> Iterator[None]:
+    """Let imports of a module fail inside the block as if it were not installed, unless it is loaded."""
+    if name in sys.modules:
+        yield
+        return
+    sys.modules[name] = None
+    try:
+        yield
+    finally:
+        del sys.modules[name]
+
+
+@contextmanager
 def _stub_flair() -> Iterator[None]:
-    """Put in flair's place, unless it is loaded, the three names that TextAttack takes from it; take them away again."""
+    """Put in flair's place, unless it is loaded, the three names that TextAttack takes from it; take them away again.
+
+    Likewise bert_score, for a constraint that nothing here uses: it would load matplotlib.
+    """
     if "flair" in sys.modules:
         yield
         return
@@ -69,6 +88,8 @@ def _stub_flair() -> Iterator[None]:
     stubs["flair.data"].Tokenizer = type("Tokenizer", (), {})
     stubs["flair.data"].Sentence = type("Sentence", (), {})
     stubs["flair.models"].SequenceTagger = type("SequenceTagger", (), {})
+    if "bert_score" not in sys.modules:
+        stubs["bert_score"] = types.ModuleType("bert_score")
     sys.modules.update(stubs)
     try:
         yield
