@@ -227,7 +227,8 @@ def attack_shard(shard: int, shards: int, victim: str, table: str, folder: Path)
     out = folder / f"of{shards}-{shard}.jsonl"
     settings = {"measure": "cosine", "precision": "bfloat16"}
     attack_texts(
-        pd.read_parquet(folder / "texts.parquet"), victim, "victim", "ag_news", LABELS, ATTACK, table, settings, encoder, None, out, folder / "state", 1, shard, shards
+        pd.read_parquet(folder / "texts.parquet"), victim, "victim", "ag_news", LABELS, {"textfooler": ATTACK}, table, settings, encoder, None,
+        {"textfooler": out}, folder / "state", 1, shard, shards,
     )  # fmt: skip
     lines = [json.loads(line) for line in out.read_text(encoding="utf-8").split("\n")[1:-1]]
     print(sum(line["seconds"] for line in lines))

@@ -279,7 +279,7 @@ def test_attacks_from_shards_to_table_and_figure(run, tmp_path):
         for shard in range(count):
             shards.append(str(tmp_path / f"textfooler-{shard}.jsonl"))
             write_attack(shards[-1], {**header, "shard": shard, "shards": count}, texts[shard::count])
-        done = run("gather_attacks", input={"shards": shards}, output=[f"attacks/{count}.jsonl"])
+        done = run("gather_attacks", input={"shards": shards}, output=[f"attacks/{count}.jsonl"], params={"shards": count})
         assert done.returncode == 0, done.stderr
         whole[count] = (tmp_path / "attacks" / f"{count}.jsonl").read_bytes()
     assert whole[1] == whole[2]

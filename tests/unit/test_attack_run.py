@@ -47,7 +47,7 @@ def attack(tmp_path):
         folder = other.pop("folder", f"toy_victims:{victim}")
         settings = {"recipe": recipe, **CONSTRAINTS, **constraints}
         texts = texts if isinstance(texts, pd.DataFrame) else frame(texts)
-        attack_texts(texts, folder, **{**arguments, **other}, attack=settings, out=tmp_path / out)
+        attack_texts(texts, folder, **{**arguments, **other}, attacks={recipe: settings}, out={recipe: tmp_path / out})
         return read_attack(tmp_path / out)
 
     return run
@@ -249,22 +249,21 @@ def test_nothing_outside_the_edits_changes(attack):
 
 def test_neither_shards_nor_order_change_a_record(attack, tmp_path):
     texts = frame([*TEXTS, "", "a cat"])
-    attack("textbugger", texts=texts, out="whole.jsonl")
+    attack("textbugger", texts=texts, out="whole.jsonl", state=tmp_path / "whole")
     whole = without_seconds(tmp_path / "whole.jsonl")[1:]
     for shards in (2, 7):
         paths = [tmp_path / f"{shards}-{shard}.jsonl" for shard in range(shards)]
         for shard, path in enumerate(paths):
             from_shard = {"shard": shard, "shards": shards}
-            settings = {"recipe": "textbugger", **CONSTRAINTS}
+            settings = {"bugs": {"recipe": "textbugger", **CONSTRAINTS}}
             attack_texts(
                 texts, "toy_victims:keyword", "keyword", "toys", ["no", "yes"], settings, tmp_path / "table.json", LOOSE, micro.frozen_bert(), None,
-                path, tmp_path / "state", 1, **from_shard,
+                {"bugs": path}, tmp_path / "state", 1, **from_shard,
             )  # fmt: skip
         gather(paths, tmp_path / "gathered.jsonl")
         assert without_seconds(tmp_path / "gathered.jsonl")[1:] == whole
-    attack("textbugger", texts=texts.iloc[::-1], out="back.jsonl")
+    attack("textbugger", texts=texts.iloc[::-1], out="back.jsonl", state=tmp_path / "back")
     assert without_seconds(tmp_path / "back.jsonl")[1:][::-1] == whole
-    assert list((tmp_path / "state").iterdir()) == []
 
 
 @pytest.mark.slow
@@ -274,8 +273,8 @@ def test_no_hash_seed_changes_a_record(attack, tmp_path):
 import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})
 import pandas as pd
 from muattack.attack.run import attack_texts
-attack_texts(pd.read_parquet(sys.argv[1]), "toy_victims:keyword", "keyword", "toys", ["no", "yes"], { ({"recipe": "textbugger", **CONSTRAINTS})!r},
-    sys.argv[2], {LOOSE!r}, {micro.frozen_bert()!r}, None, sys.argv[3], sys.argv[4], 1)
+attack_texts(pd.read_parquet(sys.argv[1]), "toy_victims:keyword", "keyword", "toys", ["no", "yes"], { ({"bugs": {"recipe": "textbugger", **CONSTRAINTS}})!r},
+    sys.argv[2], {LOOSE!r}, {micro.frozen_bert()!r}, None, {{"bugs": sys.argv[3]}}, sys.argv[4], 1)
 """
     frame(TEXTS).to_parquet(tmp_path / "texts.parquet")
     arguments = [str(tmp_path / name) for name in ("texts.parquet", "table.json", "there.jsonl", "state")]
@@ -286,7 +285,7 @@ attack_texts(pd.read_parquet(sys.argv[1]), "toy_victims:keyword", "keyword", "to
 def test_a_killed_shard_goes_on_to_the_same_bytes(attack, tmp_path, monkeypatch, capsys):
     from muattack.attack import run
 
-    attack("textbugger", out="left_alone.jsonl")
+    attack("textbugger", out="left_alone.jsonl", state=tmp_path / "of its own")
     done = []
     once = run.attack_one
 
@@ -302,13 +301,44 @@ def test_a_killed_shard_goes_on_to_the_same_bytes(attack, tmp_path, monkeypatch,
     assert not (tmp_path / "out.jsonl").exists()
     [state] = (tmp_path / "state").iterdir()
     # A record cut off while it was written.
-    state.write_text(state.read_text() + '{"id": "t-2", "lab')
+    state.write_text(state.read_text() + '0123456789abcdef {"id": "t-2", "lab')
     again = []
     monkeypatch.setattr(run, "attack_one", lambda *arguments: again.append(arguments[4]) or once(*arguments))
     attack("textbugger")
     assert again == ["t-2"]
     assert "2 of 3 texts are done already" in capsys.readouterr().out
     assert without_seconds(tmp_path / "out.jsonl") == without_seconds(tmp_path / "left_alone.jsonl")
+
+
+def test_what_is_done_is_not_done_again_for_another_attack_or_more_texts(attack, tmp_path, monkeypatch):
+    from muattack.attack import run
+
+    table, labels = tmp_path / "table.json", ["no", "yes"]
+    recipes = {name: {"recipe": recipe, **CONSTRAINTS} for name, recipe in (("first", "textfooler"), ("second", "deepwordbug"))}
+    asked, once = [], run.attack_one
+    monkeypatch.setattr(run, "attack_one", lambda *arguments: asked.append(arguments[4]) or once(*arguments))
+
+    def together(names, texts):
+        asked.clear()
+        attacks, out = {name: recipes[name] for name in names}, {name: tmp_path / f"{name}.jsonl" for name in names}
+        attack_texts(
+            texts, "toy_victims:keyword", "keyword", "toys", labels, attacks, table, LOOSE, micro.frozen_bert(), None, out, tmp_path / "kept", 1
+        )
+        return list(asked)
+
+    texts = frame(TEXTS)
+    assert together(["first"], texts.iloc[:2]) == ["t-0", "t-1"]
+    assert together(["second", "first"], texts.iloc[:2]) == ["t-0", "t-1"]
+    assert together(["second", "first"], texts) == ["t-2", "t-2"]
+    # As by themselves.
+    for name, recipe in (("first", "textfooler"), ("second", "deepwordbug")):
+        attack(recipe, out="alone.jsonl", state=tmp_path / f"{name} alone")
+        alone, kept = (without_seconds(tmp_path / f"{one}.jsonl") for one in ("alone", name))
+        assert alone == kept
+    # Another text under the same name, or another label, is another text.
+    texts.loc[0, "text"] = "a girl on the street"
+    texts.loc[1, "label"] = 0
+    assert together(["first"], texts) == ["t-0", "t-1"]
 
 
 @pytest.mark.parametrize("damage", ["stale", "damaged", "another text"])
@@ -366,7 +396,7 @@ def test_a_victim_that_returns_nan_is_told_and_loses_nothing(attack, tmp_path):
         attack("textfooler", "broken", texts=texts, rho_max=0.3)
     assert not (tmp_path / "out.jsonl").exists()
     [state] = (tmp_path / "state").iterdir()
-    first = json.loads(state.read_text().split("\n")[1])
+    first = json.loads(state.read_text().split("\n")[1].split(" ", 1)[1])
     assert (first["id"], first["status"]) == ("t-0", "failed")
 
 

@@ -48,17 +48,17 @@ def fingerprints(run):
 
 
 # What each shipped configuration makes, by rule.
-DEMO = {"train_detector": 14, "copy_detector": 1, "score_texts": 15, "attack_texts": 18, "gather_attacks": 18, "build_synonyms": 1, "plot_attacks": 1}
+DEMO = {"train_detector": 14, "copy_detector": 1, "score_texts": 15, "attack_texts": 6, "gather_attacks": 6, "build_synonyms": 1, "plot_attacks": 1}
 CAPTIONS = {"train_detector": 12, "copy_detector": 1, "score_texts": 13}
 DEFENDERS = {
     "collect_dataset": 2,
     "pretrain_dataset_encoder": 2,
     "train_classifier": 10,
     "score_classifier": 10,
-    "attack_texts": 80,
-    "gather_attacks": 40,
+    "attack_texts": 20,
+    "gather_attacks": 10,
 }
-ABLATIONS = {"collect_dataset": 1, "train_classifier": 15, "attack_texts": 330, "gather_attacks": 165, "plot_attacks": 5, "write_attack_tables": 1}
+ABLATIONS = {"collect_dataset": 1, "train_classifier": 15, "attack_texts": 30, "gather_attacks": 15, "plot_attacks": 5, "write_attack_tables": 1}
 
 
 @pytest.mark.parametrize(

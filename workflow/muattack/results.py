@@ -3,10 +3,8 @@
 Those of the attacks are in muattack.evaluate.attack_families.
 """
 
+from muattack.attack.names import WITH_SYNONYMS
 from muattack.evaluate.attack_families import CAPTIONS, constraints_of, victims_of
-
-# Attacks that take substitutes from the table of synonyms; the others ask a language model or WordNet, or misspell.
-SYNONYM_RECIPES = ("textfooler", "textbugger", "textbugger_word")
 
 # The detectors that a figure shows; it is drawn when the run has all of them (fig3b, fig7 and differences: at least one).
 FIGURE_DETECTORS = {
@@ -129,9 +127,7 @@ def attacked_texts(config: dict, dataset: str) -> tuple[int, list[int] | None]:
 def most_synonyms(config: dict, dataset: str) -> int | None:
     """Return how many synonyms a word the data set's table holds: the largest k_max of the attacks that read it; None where none does."""
     recipes = config["attacks"]["recipes"]
-    return max(
-        (constraints_of(config, dataset, name)["k_max"] for name, entry in recipes.items() if entry["recipe"] in SYNONYM_RECIPES), default=None
-    )
+    return max((constraints_of(config, dataset, name)["k_max"] for name, entry in recipes.items() if entry["recipe"] in WITH_SYNONYMS), default=None)
 
 
 def language_encoder(config: dict) -> str | None:

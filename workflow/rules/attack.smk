@@ -31,7 +31,8 @@ rule build_synonyms:
         "../scripts/build_synonyms.py"
 
 
-# One shard of one attack on one victim. A killed job goes on after the last text that it recorded (results/{run}/state/).
+# All attacks on one victim, one shard of the texts: loading TextAttack and the models costs as much as some texts. What was recorded
+# stays in results/{run}/state/, so a killed job goes on after its last text, and a job with one more attack does only that one.
 rule attack_texts:
     input:
         texts=lambda wildcards: f"results/{wildcards.run}/{texts_table(VICTIMS[wildcards.victim])}",
@@ -43,11 +44,11 @@ rule attack_texts:
         similarity=local_model(config["encoders"].get(config["attacks"]["similarity"]["encoder"], {})),
         library=library("attack_texts"),
     output:
-        "results/{run}/attacks/{victim}/shards/{attack}-{shard}.jsonl",
+        expand("results/{{run}}/attacks/{{victim}}/shards/{attack}-{{shard}}.jsonl", attack=RECIPES),
     log:
-        "results/{run}/logs/attack_texts/{victim}/{attack}-{shard}.log",
+        "results/{run}/logs/attack_texts/{victim}-{shard}.log",
     benchmark:
-        "results/{run}/benchmarks/attack_texts/{victim}/{attack}-{shard}.tsv"
+        "results/{run}/benchmarks/attack_texts/{victim}-{shard}.tsv"
     conda:
         "../../envs/torch.yaml"
     threads: 1
@@ -55,18 +56,18 @@ rule attack_texts:
         mem_mb=memory(3000),
         runtime=720,
     params:
-        attack=lambda wildcards: json.dumps(attack_settings(config, VICTIMS[wildcards.victim], wildcards.attack)),
+        attacks=lambda wildcards: json.dumps({name: attack_settings(config, VICTIMS[wildcards.victim], name) for name in RECIPES}),
         labels=lambda wildcards: json.dumps(labels_of(config, VICTIMS[wildcards.victim]), ensure_ascii=False),
         chosen=lambda wildcards: json.dumps(attacked_texts(config, VICTIMS[wildcards.victim])),
         dataset=lambda wildcards: VICTIMS[wildcards.victim],
         similarity=block("attacks", "similarity"),
         encoder=json.dumps(config["encoders"].get(config["attacks"]["similarity"]["encoder"])),
-        language_model=language_model_path,
+        language_model=config["attacks"]["language_model"] if ASKS_LANGUAGE_MODEL else None,
         seconds=config["attacks"]["seconds"],
         shards=config["attacks"]["shards"],
         seed=config["seed"],
     message:
-        "Attack {wildcards.victim} with {wildcards.attack}, shard {wildcards.shard}"
+        "Attack {wildcards.victim}, shard {wildcards.shard}"
     script:
         "../scripts/attack_texts.py"
 
@@ -74,22 +75,24 @@ rule attack_texts:
 # In the order of the texts, so that the number of shards is not to be seen.
 rule gather_attacks:
     input:
-        shards=expand("results/{{run}}/attacks/{{victim}}/shards/{{attack}}-{shard}.jsonl", shard=range(config["attacks"]["shards"])),
+        shards=expand("results/{{run}}/attacks/{{victim}}/shards/{attack}-{shard}.jsonl", attack=RECIPES, shard=range(config["attacks"]["shards"])),
         library=library("gather_attacks"),
     output:
-        "results/{run}/attacks/{victim}/{attack}.jsonl",
+        expand("results/{{run}}/attacks/{{victim}}/{attack}.jsonl", attack=RECIPES),
     log:
-        "results/{run}/logs/gather_attacks/{victim}/{attack}.log",
+        "results/{run}/logs/gather_attacks/{victim}.log",
     benchmark:
-        "results/{run}/benchmarks/gather_attacks/{victim}/{attack}.tsv"
+        "results/{run}/benchmarks/gather_attacks/{victim}.tsv"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
         mem_mb=memory(500),
         runtime=5,
+    params:
+        shards=config["attacks"]["shards"],
     message:
-        "Gather what {wildcards.attack} did to {wildcards.victim}"
+        "Gather the attacks on {wildcards.victim}"
     script:
         "../scripts/gather_attacks.py"
 

@@ -12,13 +12,13 @@ LIBRARY = str(Path(workflow.basedir) / "workflow")
 sys.path.insert(0, LIBRARY)
 os.environ.update(PYTHONPATH=os.pathsep.join(dict.fromkeys([LIBRARY, *filter(None, os.getenv("PYTHONPATH", "").split(os.pathsep))])))
 
+from muattack.attack.names import WITH_SYNONYMS
 from muattack.config import check_config, data_file, files_inside
 from muattack.errors import InputError
 from muattack.evaluate.attack_families import CAPTIONS, attack_figures, attack_tables, labels_of, victims_of
 from muattack.mutate.registry import WORD_LISTS, check_tasks, load_sets
 from muattack.results import (
     FIGURE_DETECTORS,
-    SYNONYM_RECIPES,
     attack_settings,
     attacked_texts,
     cached_draws,
@@ -60,6 +60,7 @@ PRETRAINED = config["encoder"] if PRETRAINED_HERE else language_encoder(config) 
 DATASETS = list(config["classification"]["datasets"])
 DEFENCES = list(config["classification"]["defences"])
 RECIPES = config["attacks"]["recipes"]
+ASKS_LANGUAGE_MODEL = any(attack["recipe"] == "bert_attack" for attack in RECIPES.values())
 # Who is attacked, by name, and on which data set.
 VICTIMS = {victim: dataset for dataset, victim in victims_of(config)} if RECIPES else {}
 ATTACKS = expand("results/{{run}}/attacks/{victim}/{attack}.jsonl", victim=VICTIMS, attack=RECIPES)
@@ -105,7 +106,6 @@ wildcard_constraints:
     dataset=names([CAPTIONS, *DATASETS]),
     defence=names(DEFENCES),
     victim=names(VICTIMS),
-    attack=names(RECIPES),
 
 
 def data_files(paths):
@@ -271,19 +271,14 @@ def victim_encoder(wildcards):
 
 
 def synonyms_table(wildcards):
-    """The table of synonyms, for attacks that read it."""
-    reads = RECIPES[wildcards.attack]["recipe"] in SYNONYM_RECIPES
+    """The table of synonyms, where an attack reads it."""
+    reads = any(attack["recipe"] in WITH_SYNONYMS for attack in RECIPES.values())
     return f"results/{wildcards.run}/attacks/synonyms/{VICTIMS[wildcards.victim]}.json" if reads else []
 
 
-def language_model_path(wildcards):
-    """The user's masked language model, for attacks that ask one."""
-    return config["attacks"]["language_model"] if RECIPES[wildcards.attack]["recipe"] == "bert_attack" else None
-
-
 def language_model(wildcards):
-    """What an attack's masked language model is made of: the user's files, or the folder that the run pretrains into."""
-    if RECIPES[wildcards.attack]["recipe"] != "bert_attack":
+    """What the attacks' masked language model is made of, where one asks it: the user's files, or the folder that the run pretrains into."""
+    if not ASKS_LANGUAGE_MODEL:
         return []
     own = pretrained_folder(wildcards.run, VICTIMS[wildcards.victim])
     return own if config["attacks"]["language_model"] is None else local_model({"path": config["attacks"]["language_model"]})

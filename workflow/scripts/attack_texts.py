@@ -1,4 +1,4 @@
-"""Attack the texts of one shard; a killed job goes on after the last text that it recorded."""
+"""Attack the texts of one shard in every way; a killed job goes on after the last text that it recorded."""
 
 from muattack.job import start_log
 
@@ -12,18 +12,20 @@ from muattack.attack.texts import choose_texts
 from muattack.records import read_records
 
 given, params, names = snakemake.input, snakemake.params, snakemake.wildcards
+# In the order of the outputs.
+attacks = json.loads(params.attacks)
 attack_texts(
     choose_texts(read_records(given.texts), *json.loads(params.chosen), params.seed),
     given.victim,
     names.victim,
     params.dataset,
     json.loads(params.labels),
-    json.loads(params.attack),
+    attacks,
     given.synonyms or None,
     json.loads(params.similarity),
     json.loads(params.encoder),
     params.language_model or given.language_model or None,
-    snakemake.output[0],
+    dict(zip(attacks, snakemake.output, strict=True)),
     # No declared output: Snakemake deletes those before a job runs again.
     Path("results", names.run, "state", "attacks", names.victim),
     params.seed,

@@ -1,4 +1,4 @@
-"""Join the shards of one attack on one victim."""
+"""Join the shards of every attack on one victim."""
 
 from muattack.job import start_log
 
@@ -6,4 +6,7 @@ start_log(snakemake)
 
 from muattack.attack.records import gather
 
-gather(list(snakemake.input.shards), snakemake.output[0])
+# All shards of the first attack, all of the second, and so on.
+shards, count = list(snakemake.input.shards), snakemake.params.shards
+for number, out in enumerate(snakemake.output):
+    gather(shards[number * count : (number + 1) * count], out)

@@ -9,11 +9,9 @@ TextFooler's authors (NLTK's list, which the stock recipes but TextFooler's take
 import os
 from dataclasses import dataclass
 
+from muattack.attack.names import RECIPES, WITH_SYNONYMS
 from muattack.errors import InputError
 
-RECIPES = ("textfooler", "textbugger", "textbugger_word", "bert_attack", "pwws", "deepwordbug")
-# Recipes that read a table of synonyms.
-WITH_SYNONYMS = ("textfooler", "textbugger", "textbugger_word")
 KEYS = ("recipe", "epsilon_min", "k_max", "rho_max", "queries_per_word")
 # Sub-W of TextBugger takes the nearest five (Section III of its paper).
 SUB_W = 5

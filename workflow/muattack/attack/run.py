@@ -1,4 +1,4 @@
-"""Attack the texts of one shard, one record a text; a run that is killed goes on where it was."""
+"""Attack the texts of one shard, one record a text and attack; a run that is killed goes on where it was."""
 
 import hashlib
 import json
@@ -6,15 +6,16 @@ import math
 import os
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 
+from muattack.attack.names import WITH_SYNONYMS
 from muattack.attack.records import apply_edits, gather, write_attack
 from muattack.errors import InputError
 from muattack.progress import progress
-from muattack.records import sha256
+from muattack.records import sha256, write_text
 from muattack.sources import library_sources
 
 __all__ = ["attack_texts", "gather"]
@@ -26,12 +27,12 @@ def attack_texts(
     victim: str,
     dataset: str,
     labels: Sequence[str],
-    attack: dict,
+    attacks: Mapping[str, dict],
     synonyms: str | os.PathLike | None,
     similarity: dict,
     encoder: dict,
     language_model: str | os.PathLike | None,
-    out: str | os.PathLike,
+    out: Mapping[str, str | os.PathLike],
     state: str | os.PathLike,
     seed: int,
     shard: int = 0,
@@ -39,19 +40,19 @@ def attack_texts(
     seconds: float = 600.0,
     antonyms: str | os.PathLike | None = None,
 ) -> None:
-    """Attack every `shards`-th text from number `shard` on and write the records (`muattack.attack.records`) to `out`.
+    """Attack every `shards`-th text from number `shard` on with each of `attacks` and write the records (`muattack.attack.records`).
 
-    `texts` has id, text, label (`choose_texts`); `labels` names the classes; `attack` has recipe, epsilon_min, k_max, rho_max and
-    queries_per_word (null: k_max); `similarity` has measure and precision; `encoder` is the entry of the sentence encoder;
-    `state` is the folder of what is done already, `seconds` the limit for one text. A text whose attack fails with an exception has the
-    status error and its reason, and the others go on. Sets torch to one thread.
-    Raises InputError for settings no attack can keep to, a resource that is missing, a victim of other classes, and scores that
-    are not finite; what was attacked before is kept.
+    `texts` has id, text, label (`choose_texts`); `labels` names the classes; an attack, by its name, has recipe, epsilon_min, k_max,
+    rho_max and queries_per_word, and `out` the file for its records; `similarity` has measure and precision; `encoder` is the entry of
+    the sentence encoder; `state` is the folder of what is done already, `seconds` the limit for one text. A text whose attack fails with
+    an exception has the status error and its reason, and the others go on. Sets torch to one thread.
+    Raises InputError for settings no attack can keep to, a resource that is missing, a victim of other classes (all before the
+    first text), and scores that are not finite; what was attacked before is kept.
     """
     from muattack.attack.recipes import Resources, build, resolve
 
     # Before anything heavy: a misspelt recipe is told at once.
-    resolved = resolve(attack, similarity["measure"])
+    resolved = {name: resolve(attack, similarity["measure"]) for name, attack in attacks.items()}
     if not 0 <= shard < shards:
         raise InputError(f"Shard {shard} of {shards} does not exist; shards are numbered from 0.")
     if not seconds > 0:
@@ -74,25 +75,15 @@ def attack_texts(
     torch.set_num_threads(1)
     deadline = Deadline()
     target = open_victim(victim_folder, victim, labels, deadline)
-    measured = Similarity(
-        load_similarity_encoder(encoder, similarity["precision"]), similarity["precision"], similarity["measure"], resolved["epsilon_min"], deadline
-    )
-    recipe = resolved["recipe"]
-    table = read_table(synonyms) if synonyms is not None and recipe in ("textfooler", "textbugger", "textbugger_word") else None
+    sentences = load_similarity_encoder(encoder, similarity["precision"])
+    reads = [name for name, one in resolved.items() if one["recipe"] in WITH_SYNONYMS]
+    table = read_table(synonyms) if synonyms is not None and reads else None
     opposite = read_antonyms(antonyms) if antonyms else {}
-    if recipe == "bert_attack" and language_model is not None:
+    masks = any(one["recipe"] == "bert_attack" for one in resolved.values())
+    if masks and language_model is not None:
         # A hub id stands for its folder in the local cache.
         language_model = locate_encoder({"source": "huggingface", "path": str(language_model)})
-    ready, adds = build(resolved, Resources(target, measured, table, opposite, language_model, deadline, seed))
-    if table is not None:
-        adds["synonyms_sha256"] = sha256(synonyms)
-    if antonyms:
-        adds["antonyms_sha256"] = sha256(antonyms)
-    if recipe == "bert_attack":
-        adds["language_model_sha256"] = sha256(Path(language_model) / "model.safetensors")
-    adds["similarity_encoder"] = encoder_facts(encoder)
-    header = {
-        "attack": {**resolved, "precision": similarity["precision"], "seconds": seconds, **adds},
+    common = {
         "victim": victim,
         "dataset": dataset,
         "labels": list(labels),
@@ -101,14 +92,31 @@ def attack_texts(
         "seed": seed,
         "versions": versions(),
     }
+    checksums = {"antonyms_sha256": sha256(antonyms)} if antonyms else {}
+    encoder_used = encoder_facts(encoder)
+    # All are built before the first begins: what one of them lacks is not told hours later.
+    ready = {}
+    for name, one in resolved.items():
+        measured = Similarity(sentences, similarity["precision"], similarity["measure"], one["epsilon_min"], deadline)
+        attack, adds = build(one, Resources(target, measured, table if name in reads else None, opposite, language_model, deadline, seed))
+        if name in reads and table is not None:
+            adds["synonyms_sha256"] = sha256(synonyms)
+        adds |= checksums
+        if one["recipe"] == "bert_attack":
+            adds["language_model_sha256"] = sha256(Path(language_model) / "model.safetensors")
+        adds["similarity_encoder"] = encoder_used
+        header = {"attack": {**one, "precision": similarity["precision"], "seconds": seconds, **adds}, **common}
+        ready[name] = (attack, measured, header)
+
     mine = texts.iloc[shard::shards].reset_index(drop=True)
-    log = State(Path(state), f"{recipe}-{Path(out).stem}", header, mine)
-    names, bodies, targets = mine["id"].tolist(), mine["text"].tolist(), mine["label"].tolist()
-    for name, text, label in progress(list(zip(names, bodies, targets, strict=True)), f"{victim} under {recipe}"):
-        if name not in log.done:
-            log.add(attack_one(ready, target, measured, deadline, str(name), text, int(label), seconds, resolved["rho_max"]))
-    write_attack(out, {**header, "shard": shard, "shards": shards}, [log.done[name] for name in names])
-    log.remove()
+    rows = list(zip(mine["id"].astype(str), mine["text"], mine["label"].astype(int), strict=True))
+    for name, (attack, measured, header) in ready.items():
+        log = State(Path(state), f"{name}-{shard}of{shards}", header, mine)
+        for text_id, text, label in progress(rows, f"{victim} under {name}"):
+            if text_id not in log.done:
+                log.add(attack_one(attack, target, measured, deadline, text_id, text, label, seconds, header["attack"]["rho_max"]))
+        write_attack(out[name], {**header, "shard": shard, "shards": shards}, [log.done[text_id] for text_id, _, _ in rows])
+        log.close()
 
 
 def attack_one(ready, victim, similarity, deadline, name: str, text: str, label: int, seconds: float, rho_max: float) -> dict:
@@ -231,53 +239,63 @@ def code_sha256() -> str:
 
 
 class State:
-    """Records of texts that are done: JSON lines, flushed a text, keyed by all that decides a record."""
+    """Records of texts that are done: a line a text, flushed at once, each with its checksum, kept under a key of all that decides a record.
+
+    It outlives the attack: with another recipe added or more texts asked for, what is done already is not done again.
+    """
 
     def __init__(self, folder: Path, name: str, header: dict, texts: pd.DataFrame) -> None:
-        key = json.dumps([header, code_sha256(), texts["id"].tolist(), texts["text"].tolist(), texts["label"].tolist()], sort_keys=True, default=str)
+        # Which texts there are decides no record: a record is found by its text.
+        key = json.dumps([{**header, "texts": None}, code_sha256()], sort_keys=True, default=str)
         self.key = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
         self.path = folder / f"{name}.jsonl"
         folder.mkdir(parents=True, exist_ok=True)
-        self.done = self._read(dict(zip(texts["id"], texts["text"], strict=True)))
+        self.done = self._read({str(row.id): (row.text, row.label) for row in texts.itertuples()})
         if self.done:
             print(f"{self.path}: {len(self.done)} of {len(texts)} texts are done already", flush=True)
-        self._file = open(self.path, "w", encoding="utf-8")  # noqa: SIM115 (open as long as the shard runs)
-        self._write({"key": self.key})
-        for record in self.done.values():
-            self._write(record)
+        write_text(self.path, "".join(map(_line, ({"key": self.key}, *self.done.values()))))
+        self._file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115 (open as long as the attack runs)
 
-    def _read(self, wanted: dict[str, str]) -> dict[str, dict]:
+    def _read(self, wanted: dict[str, tuple[str, int]]) -> dict[str, dict]:
         if not self.path.is_file():
             return {}
         done: dict[str, dict] = {}
         try:
-            lines = self.path.read_bytes().decode("utf-8").split("\n")
-            if json.loads(lines[0]) != {"key": self.key}:
-                print(f"{self.path} is the state of other settings, texts or code: it is not used", flush=True)
-                return {}
             # The last line is whatever was being written when the run ended.
-            for line in lines[1:-1]:
-                record = json.loads(line)
-                if wanted.get(record["id"]) != record["original"]:
-                    raise ValueError(f"the text {record['id']} is another")
-                done[record["id"]] = record
-        except (UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
+            lines = self.path.read_bytes().decode("utf-8").split("\n")[:-1]
+            for number, line in enumerate(lines, start=1):
+                checksum, _, body = line.partition(" ")
+                if checksum != _checksum(body):
+                    raise ValueError(f"line {number} does not have the checksum written beside it")
+                record = json.loads(body)
+                if number == 1 and record != {"key": self.key}:
+                    print(f"{self.path} is the state of other settings or code: it is not used", flush=True)
+                    return {}
+                # Of other texts, where fewer or others are attacked now.
+                if number > 1 and wanted.get(record["id"]) == (record["original"], record["label"]):
+                    done[record["id"]] = record
+        except (UnicodeDecodeError, ValueError) as error:
             print(f"{self.path} is damaged ({error}): it is not used", flush=True)
             return {}
         return done
-
-    def _write(self, value: dict) -> None:
-        self._file.write(json.dumps(value, allow_nan=False) + "\n")
-        self._file.flush()
 
     def add(self, record: dict) -> None:
         """Keep a record."""
         if any(isinstance(value, float) and not math.isfinite(value) for value in record.values()):
             record |= {"status": "error", "reason": "a value of the record is not finite", "score_after": None, "similarity": None}
         self.done[record["id"]] = record
-        self._write(record)
+        self._file.write(_line(record))
+        self._file.flush()
 
-    def remove(self) -> None:
-        """Drop the state, once the shard's records are written."""
+    def close(self) -> None:
+        """Write no more."""
         self._file.close()
-        self.path.unlink(missing_ok=True)
+
+
+def _line(value: dict) -> str:
+    body = json.dumps(value, allow_nan=False)
+    return f"{_checksum(body)} {body}\n"
+
+
+def _checksum(body: str) -> str:
+    return hashlib.sha256(body.encode("utf-8")).hexdigest()[:16]
