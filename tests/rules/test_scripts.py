@@ -1,48 +1,29 @@
 """Each rule's script on a fixture of a few rows: what it writes, and what it says when the input is wrong."""
 
 import json
-import subprocess
-import sys
 
+import micro
 import pandas as pd
 import pytest
 import yaml
+from driver import run_script
 
 from muattack.attack.records import read_attack, write_attack
 from muattack.config import check_config, overlay, read_config
 from muattack.records import read_meta, read_records, write_records
 from muattack.results import attack_settings, training_settings
 
-# Runs a script as Snakemake does, in a process of its own, with an object `snakemake` made from JSON.
-DRIVER = """
-import json, runpy, sys, types
-class Named(list):
-    def __init__(self, value):
-        items = value.items() if isinstance(value, dict) else enumerate(value)
-        super().__init__()
-        for key, item in items:
-            self.extend(item if isinstance(item, list) else [item])
-            if isinstance(key, str):
-                setattr(self, key, Named(item) if isinstance(item, list) else item)
-    def __getitem__(self, key):
-        return getattr(self, key) if isinstance(key, str) else super().__getitem__(key)
-spec = json.loads(sys.argv[1])
-snakemake = types.SimpleNamespace(rule=spec["rule"], log=[spec["log"]], **{k: Named(spec[k]) for k in ("input", "output")},
-    params=types.SimpleNamespace(**spec["params"]), wildcards=types.SimpleNamespace(**spec["wildcards"]))
-runpy.run_path(spec["script"], init_globals={"snakemake": snakemake}, run_name="__main__")
-"""
-
 
 @pytest.fixture
 def run(root, tmp_path):
-    def run_script(name, *, input=(), output=(), params=None, wildcards=None):
+    def run_rule(name, *, input=(), output=(), params=None, wildcards=None):
         spec = {
             "rule": name, "script": str(root / "workflow" / "scripts" / f"{name}.py"), "log": str(tmp_path / f"{name}.log"),
             "input": input, "output": output, "params": params or {}, "wildcards": wildcards or {},
         }  # fmt: skip
-        return subprocess.run([sys.executable, "-c", DRIVER, json.dumps(spec)], capture_output=True, text=True, cwd=tmp_path)
+        return run_script(spec, tmp_path)
 
-    return run_script
+    return run_rule
 
 
 @pytest.fixture
@@ -214,7 +195,7 @@ def test_collect_dataset(run, collected, toy, tmp_path):
 
 
 def test_a_classifier_from_texts_to_scores(run, collected, tmp_path):
-    """pretrain_dataset_encoder, train_classifier, score_classifier."""
+    """pretrain_dataset_encoder, train_classifier, score_classifier, attack_texts."""
     small = {"encoders": {"tiny": {"pretrain": {"layers": 1, "width": 16, "heads": 2, "vocabulary": 300, "epochs": 1}}}, "training": {"epochs": 1}}
     config = check_config(overlay(read_config(), small))
     encoder, labels, table = json.dumps(config["encoders"]["tiny"]), json.dumps(["Food", "Weather"]), collected[1]
@@ -235,6 +216,26 @@ def test_a_classifier_from_texts_to_scores(run, collected, tmp_path):
     # `score` belongs to the true label: above one half where, and only where, the prediction is right.
     assert ((scores.score > 0.5) == (scores.predicted == scores.label)).all()
     assert not scores.truncated.any()
+
+    attacks = {name: attack_settings(config, "captions", name) for name in ("textbugger", "bert_attack")}
+    (tmp_path / "near.json").write_text("{}")
+    given = {"texts": table, "victim": "freelb_pp", "encoder": [], "synonyms": "near.json", "antonyms": [], "language_model": "encoder"}
+    params = {
+        "attacks": json.dumps(attacks), "labels": labels, "chosen": json.dumps([3, None]), "dataset": "toy", "similarity": json.dumps(
+        {"measure": "cosine", "precision": "float32"}), "encoder": json.dumps(micro.frozen_bert()), "language_model": None, "seconds": 60,
+        "shards": 1, "seed": 1,
+    }  # fmt: skip
+    wildcards = {"run": "r", "victim": "toy.freelb_pp", "shard": "0"}
+    done = run("attack_texts", input=given, output=["bugs.jsonl", "masks.jsonl"], params=params, wildcards=wildcards)
+    assert done.returncode == 0, done.stderr
+    for name, recipe in (("bugs", "textbugger"), ("masks", "bert_attack")):
+        header, records = read_attack(tmp_path / f"{name}.jsonl")
+        assert header["attack"]["recipe"] == recipe
+        assert sorted(records.id) == ["toy-test-0", "toy-test-1", "toy-test-2"]
+        # Skipped where, and only where, the classifier was wrong.
+        wrong = dict(zip(scores.id, scores.predicted != scores.label, strict=True))
+        assert {row.id: row.status == "skipped" for row in records.itertuples()} == wrong
+    assert len(list((tmp_path / "results" / "r" / "state" / "attacks" / "toy.freelb_pp").iterdir())) == 2
 
 
 def test_build_synonyms(run, captions, tmp_path):

@@ -49,6 +49,7 @@ def test_only_wanted_words_get_an_entry(tmp_path):
     assert words_of(["A well-known Dog, don't"]) == ["a", "dog", "don't", "well-known"]
 
 
+@pytest.mark.slow
 def test_no_hash_seed_and_no_number_of_threads_changes_a_byte(tmp_path):
     settings = {"source": "corpus", "min_cosine": 0.1}
     build(tmp_path, settings, "here.json", texts=TEXTS, k_max=9)

@@ -323,6 +323,7 @@ def test_the_norm_table_ends_without_a_bound(made):
     assert norm_table(small_config(), attacks.reset_index()).empty
 
 
+@pytest.mark.slow
 def test_tables_and_figures_are_the_same_bytes_in_another_process(made, tmp_path):
     config, run, out = made
     code = (

@@ -197,6 +197,7 @@ def test_saved_and_loaded_says_the_same(tmp_path):
     assert sorted(path.name for path in (tmp_path / "c").iterdir()) == ["config.json", "model.safetensors", "vocab.json"]
 
 
+@pytest.mark.slow
 def test_same_seed_same_bytes_whatever_the_hash_seed(tmp_path):
     own = {**SETTINGS, "epochs": 1, "width": 8}
     other = {**own, "architecture": "transformer", "decoding": "sample"}

@@ -57,6 +57,8 @@ def test_unreadable_records_are_named(tmp_path):
 
 
 def test_progress_prints_a_line_a_minute_not_a_bar(capsys):
+    assert list(progress(range(9), "short work", closing=False)) == list(range(9))
+    assert capsys.readouterr().err == ""
     assert list(progress(range(3), "work", every=0.0)) == [0, 1, 2]
     lines = capsys.readouterr().err.splitlines()
     assert [line.split(" after")[0].split(" in ")[0] for line in lines] == ["work: 1 of 3", "work: 2 of 3", "work: 3 of 3", "work: 3"]

@@ -128,6 +128,7 @@ def test_runs_without_a_detector_or_a_second_captioner_say_so(made):
     assert "lacks one" in " ".join(text.get_text() for text in draw_differences(made["differences"].iloc[:0], CONFIG).texts)
 
 
+@pytest.mark.slow
 def test_files_are_the_same_bytes_in_another_process_without_a_time_stamp(made, tmp_path):
     code = (
         "import json, sys; import pandas as pd; from muattack.evaluate.tables import read_csv;"

@@ -179,6 +179,7 @@ def test_order_of_rows_and_detectors_does_not_matter(run, results, tmp_path):
     pd.testing.assert_frame_equal(metrics.sort_values(key, ignore_index=True), results[0].sort_values(key, ignore_index=True), check_exact=True)
 
 
+@pytest.mark.slow
 def test_hash_seed_does_not_matter(run, results, tmp_path):
     run["captions"].to_parquet(tmp_path / "captions.parquet")
     code = (

@@ -233,6 +233,7 @@ def test_a_bad_file_leaves_nothing(tmp_path):
     assert not target.parent.exists() or not list(target.parent.iterdir())
 
 
+@pytest.mark.slow
 def test_the_same_bytes_in_processes_with_other_hash_seeds(tmp_path):
     captions().to_parquet(tmp_path / "captions.parquet")
     code = (

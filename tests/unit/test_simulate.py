@@ -130,6 +130,7 @@ def test_files_are_complete_and_parts_disjoint(tmp_path):
     assert fewer == {name: captions["test_bed"][name] for name in fewer}
 
 
+@pytest.mark.slow
 def test_same_bytes_in_every_process_and_hash_seed(tmp_path):
     program = (
         "import sys, json; from muattack.data.simulate import simulate_scenes; simulate_scenes(json.loads(sys.argv[2]), 12, 3, sys.argv[1]);"

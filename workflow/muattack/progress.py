@@ -8,11 +8,11 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 
-def progress(items: Iterable[Item], what: str, total: int | None = None, every: float = 60.0) -> Iterator[Item]:
+def progress(items: Iterable[Item], what: str, total: int | None = None, every: float = 60.0, closing: bool = True) -> Iterator[Item]:
     """Yield the items while telling how far the work is.
 
     `total` is taken from the items' length where they have one. On a terminal tqdm draws a bar on standard error;
-    elsewhere a line is printed at the end and every `every` seconds before.
+    elsewhere a line is printed every `every` seconds and, where `closing`, at the end.
     """
     if total is None and hasattr(items, "__len__"):
         total = len(items)
@@ -30,4 +30,5 @@ def progress(items: Iterable[Item], what: str, total: int | None = None, every: 
         if now - said >= every:
             said = now
             print(f"{what}: {done}{f' of {total}' if total is not None else ''} after {now - started:.0f} s", file=sys.stderr, flush=True)
-    print(f"{what}: {done} in {time.monotonic() - started:.1f} s", file=sys.stderr, flush=True)
+    if closing:
+        print(f"{what}: {done} in {time.monotonic() - started:.1f} s", file=sys.stderr, flush=True)

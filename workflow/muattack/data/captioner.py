@@ -366,7 +366,7 @@ def train(features: list[list[str]], captions: list[list[str]], settings: dict, 
         shuffled = sorted(order.permutation(len(pairs)).tolist(), key=lambda place: len(pairs[place][1]))
         batches = [shuffled[at : at + settings["batch_size"]] for at in range(0, len(shuffled), settings["batch_size"])]
         total = spoken = 0.0
-        for at in order.permutation(len(batches)).tolist():
+        for at in progress(order.permutation(len(batches)).tolist(), f"batches of epoch {len(losses) + 1}", closing=False):
             batch = [pairs[place] for place in batches[at]]
             scenes = rows[[scene for scene, _ in batch]]
             scenes = scenes.masked_fill(torch.rand(scenes.shape) < HIDDEN, PAD)

@@ -33,6 +33,7 @@ from muattack.detect.encoder import (
     tokenise,
 )
 from muattack.errors import InputError
+from muattack.progress import progress
 from muattack.records import sha256, write_json
 from muattack.train.batches import cut_by_budget, pad
 
@@ -122,7 +123,7 @@ class TransformersDetector:
         """Return what `predict` and `truncated` do, tokenising once."""
         unique, inverse = distinct(texts)
         scores, truncated = np.empty((len(unique), len(self.labels))), np.zeros(len(unique), dtype=bool)
-        for start in range(0, len(unique), CHUNK):
+        for start in progress(range(0, len(unique), CHUNK), f"texts scored, in parts of {CHUNK}", closing=False):
             part = slice(start, start + CHUNK)
             tokens, truncated[part] = self._tokenise(unique[part])
             scores[part] = self._predict_tokens(tokens)
@@ -142,7 +143,7 @@ class TransformersDetector:
         lengths = [len(one) for one in tokens]
         order = sorted(range(len(tokens)), key=lengths.__getitem__)
         with torch.inference_mode():
-            for batch in cut_by_budget(order, lengths, TOKEN_BUDGET):
+            for batch in progress(cut_by_budget(order, lengths, TOKEN_BUDGET), "batches scored", closing=False):
                 scores[batch] = self._probabilities(self.model(*pad([tokens[i] for i in batch], self.tokenizer.pad_token_id)))
         return scores
 

@@ -149,7 +149,7 @@ def fit(
         torch.manual_seed(digest(seed, "dropout", epoch))
         state.model.train()
         total = 0.0
-        for batch in feed.batches(items, random):
+        for batch in progress(feed.batches(items, random), f"batches of epoch {epoch + 1}", closing=False):
             loss = step(feed, state, feed.inputs(items, batch), targets[batch])
             if not math.isfinite(loss):
                 break

@@ -100,7 +100,7 @@ def pretrain_encoder(
     history = []
     for batches in progress(epochs, "pretraining epochs"):
         total = count = 0
-        for batch in batches:
+        for batch in progress(batches, f"batches of pretraining epoch {len(history) + 1}", closing=False):
             ids, mask = pad([tokens[i] for i in batch], tokenizer.pad_token_id)
             real = (ids >= len(SPECIAL)) & mask.bool()
             masked, positions = mask_tokens(ids, real, settings["mask_share"], tokenizer.mask_token_id, len(tokenizer), len(SPECIAL), random)
