@@ -43,8 +43,8 @@ def fresh_state(config: dict, precision: str) -> State:
             num_attention_heads=shape["heads"],
             intermediate_size=4 * shape["width"],
             max_position_embeddings=64,
-            hidden_dropout_prob=0.0,
-            attention_probs_dropout_prob=0.0,
+            hidden_dropout_prob=shape["dropout"],
+            attention_probs_dropout_prob=shape["dropout"],
         )
     )
     optimiser = make_optimiser(model, config["training"]["learning_rate"], config["training"]["weight_decay"])

@@ -45,10 +45,11 @@ def test_a_run_has_all_figures(made):
 def test_accuracy_shows_clean_and_aua_of_every_victim(made):
     config, frame = made
     figure = draw_attack_figure("attack_accuracy", frame, config)
-    assert legend_texts(figure) == ["Clean, whole test split", "Aua, TextFooler", "Aua, TextBugger"]
+    assert legend_texts(figure) == ["Clean, whole test split", "Clean, attacked texts", "Aua, TextFooler", "Aua, TextBugger"]
     for axes, dataset in zip(figure.axes, ("captions", "news"), strict=True):
         part = frame[frame.dataset == dataset]
-        clean, textfooler, textbugger = (x for x, _ in drawn(axes))
+        clean, attacked, textfooler, textbugger = (x for x, _ in drawn(axes))
+        np.testing.assert_allclose(attacked, 100 * part[part.attack == "textfooler"].clean)
         np.testing.assert_allclose(clean, 100 * part[part.attack == "textfooler"].clean_test)
         np.testing.assert_allclose(textfooler, 100 * part[part.attack == "textfooler"].aua)
         np.testing.assert_allclose(textbugger, 100 * part[part.attack == "textbugger"].aua)
@@ -139,6 +140,6 @@ def test_a_value_without_interval_is_drawn_without_bar(made):
     config, frame = made
     one = frame.assign(aua=0.0, aua_low=np.nan, aua_high=np.nan, clean_test=np.nan)
     axes = draw_attack_figure("attack_accuracy", one, config).axes[0]
-    clean, textfooler, _ = (x for x, _ in drawn(axes))
+    clean, _, textfooler, _ = (x for x, _ in drawn(axes))
     assert np.isnan(clean).all()
     assert textfooler == [0]

@@ -476,3 +476,11 @@ def test_published_values_stand_only_where_all_corresponds():
     # Four classes are no IMDB, captions are neither.
     assert published(config, "imdb", FREELB_PP, attack | {"rho_max": 0.1}) == (None, None)
     assert published(config, "captions", FREELB_PP, attack) == (None, None)
+
+
+def test_parameters_are_told_in_words():
+    from muattack.evaluate.attack_pages import _told
+
+    encoder = {"path": "a-package", "pooling": "mean", "sha256": "0123456789abcdef" * 4}
+    assert _told(encoder) == "path a-package, pooling mean, sha256 0123456789ab…"
+    assert [_told(value) for value in (["swap", "delete"], 0.84, None, "delete", True)] == ["swap, delete", "0.84", "null", "delete", "true"]

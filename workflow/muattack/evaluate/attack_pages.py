@@ -214,7 +214,7 @@ def _settings(config: Mapping, dataset: str, headers: Sequence[tuple[str, str, s
     values: dict[str, dict[str, dict[str, list[str]]]] = {}
     for _, victim, attack, header in headers:
         for key, value in header["attack"].items():
-            told = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+            told = _told(value)
             values.setdefault(key, {}).setdefault(attack, {}).setdefault(told, []).append(victim)
     rows = []
     first = ["recipe", "epsilon_min", "measure", "k_max", "rho_max", "queries_per_word"]
@@ -232,6 +232,17 @@ def _settings(config: Mapping, dataset: str, headers: Sequence[tuple[str, str, s
         grid(["parameter", *(attack_label(config, attack) for attack in attacks)], rows, len(attacks) + 1),
         f"queries_per_word: the victim is asked about this many texts, times the words of the text, at most; null stands for k_max. {made}",
     ]
+
+
+def _told(value: object) -> str:
+    """Return a parameter for people: lists and mappings in words, checksums by their first digits (the records hold them whole)."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_told(one)}" for key, one in sorted(value.items()))
+    if isinstance(value, list):
+        return ", ".join(map(_told, value))
+    if isinstance(value, str):
+        return f"{value[:12]}…" if re.fullmatch(r"[0-9a-f]{64}", value) else value
+    return json.dumps(value, ensure_ascii=False)
 
 
 def norm_page(config: Mapping, frame: pd.DataFrame) -> str:

@@ -206,8 +206,9 @@ def table2(inputs: Inputs) -> tuple[pd.DataFrame, str]:
     """Build Table 2: Finetune and RR on the seven tasks, the better of the two in bold, their difference with its interval."""
     names = [name for name in ("finetune", "rr") if name in inputs.scores]
     frame = long_table(inputs, names)
-    best = frame.groupby(["domain", "metric", "task"], sort=False).value.transform("max")
-    frame["best"] = (frame.value == best) & (len(names) == 2)
+    values = frame.groupby(["domain", "metric", "task"], sort=False).value
+    # Of two equal ones neither is the better.
+    frame["best"] = (frame.value == values.transform("max")) & (values.transform("nunique") > 1)
     pair = inputs.differences.query("detector_a == 'rr' and detector_b == 'finetune'").set_index(["domain", "metric", "task"])
     for column in ("difference", "low", "high"):
         rows = zip(frame.domain, frame.metric, frame.task, frame.detector, strict=True)
@@ -432,6 +433,8 @@ def sweep(inputs: Inputs) -> tuple[pd.DataFrame, str]:
     parts = []
     for domain, part in frame.groupby("domain", sort=False):
         best = part.groupby("task").auc.max()
+        # Where all are equal, as at 0, none is the best.
+        best[part.groupby("task").auc.min() == best] = float("nan")
         table = part.set_index(["detector", "task"])
         present = [task for task in tasks if task in best.index]
         rows = []

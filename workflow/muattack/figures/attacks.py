@@ -70,23 +70,22 @@ def _accuracy(attacks: pd.DataFrame, config: Mapping) -> Figure:
     names = [attack for attack in main_attacks(config) if (here.attack == attack).any()]
     datasets = list(dict.fromkeys(here.dataset))
     victims = {dataset: list(dict.fromkeys(here.victim[here.dataset == dataset])) for dataset in datasets}
-    row = max(0.13 * (len(names) + 1) + 0.09, 0.36)
+    # Column, attack and look of each mark. The second Clean is of the texts that Aua is of.
+    total = len(names) + 2
+    black = {"color": "black", "markeredgecolor": "black", "linestyle": "none"}
+    marks = [("clean_test", None, _series(0, total) | black | {"markerfacecolor": "black"})]
+    marks += [("clean", None, _series(0, total) | black | {"markerfacecolor": "white"})]
+    marks += [("aua", name, _series(number, total - 1) | {"linestyle": "none"}) for number, name in enumerate(names, start=1)]
+    row = max(0.13 * total + 0.09, 0.36)
     heights = [row * len(victims[dataset]) for dataset in datasets]
     figure = Figure(figsize=(6.8, 1.1 + sum(heights) + 0.52 * len(datasets)))
     panels = figure.subplots(len(datasets), 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
-    total = len(names) + 1
     for axes, dataset in zip(panels, datasets, strict=True):
         part = here[here.dataset == dataset]
         at = -np.arange(len(victims[dataset]), dtype=float)
-        for number, attack in enumerate([None, *names]):
-            name = "clean_test" if attack is None else "aua"
+        for number, (name, attack, look) in enumerate(marks):
             rows = part.drop_duplicates("victim") if attack is None else part[part.attack == attack]
             rows = rows.set_index("victim").reindex(victims[dataset])
-            look = (
-                _series(number, total)
-                | {"linestyle": "none"}
-                | ({"color": "black", "markeredgecolor": "black", "markerfacecolor": "black"} if attack is None else {})
-            )
             place = at + 0.78 * (0.5 - (number + 0.5) / total)
             axes.errorbar(100 * rows[name], place, xerr=_bars(rows, name), elinewidth=1, capsize=2, zorder=3, **look)
         for border in at[:-1]:
@@ -98,21 +97,10 @@ def _accuracy(attacks: pd.DataFrame, config: Mapping) -> Figure:
         axes.grid(axis="y", visible=False)
         axes.tick_params(axis="y", length=0)
     panels[-1].set(xlim=(-1.5, 101.5), xlabel="%")
-    labels = ["Clean, whole test split", *(f"Aua, {attack_label(config, attack)}" for attack in names)]
-    handles = [
-        Line2D(
-            [],
-            [],
-            **(
-                _series(number, total)
-                | {"linestyle": "none"}
-                | ({"color": "black", "markeredgecolor": "black", "markerfacecolor": "black"} if not number else {})
-            ),
-        )
-        for number in range(total)
-    ]
+    labels = ["Clean, whole test split", "Clean, attacked texts", *(f"Aua, {attack_label(config, attack)}" for attack in names)]
+    handles = [Line2D([], [], **look) for _, _, look in marks]
     figure.suptitle(title, x=0.01, ha="left", fontsize=9.5)
-    figure.legend(handles, labels, loc="outside lower center", ncols=total if total <= 4 else 3)
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
     return figure
 
 
