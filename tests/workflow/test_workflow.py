@@ -53,12 +53,13 @@ CAPTIONS = {"train_detector": 12, "copy_detector": 1, "score_texts": 13}
 DEFENDERS = {
     "collect_dataset": 2,
     "pretrain_dataset_encoder": 2,
-    "train_classifier": 10,
-    "score_classifier": 10,
-    "attack_texts": 20,
-    "gather_attacks": 10,
+    "train_classifier": 12,
+    "score_classifier": 12,
+    "attack_texts": 24,
+    "gather_attacks": 12,
 }
-ABLATIONS = {"collect_dataset": 1, "train_classifier": 15, "attack_texts": 30, "gather_attacks": 15, "plot_attacks": 5, "write_attack_tables": 1}
+DEFENDERS_MINILM = {"pretrain_dataset_encoder": 2, "train_classifier": 10, "attack_texts": 20}
+ABLATIONS = {"collect_dataset": 1, "train_classifier": 17, "attack_texts": 34, "gather_attacks": 17, "plot_attacks": 5, "write_attack_tables": 1}
 
 
 @pytest.mark.parametrize(
@@ -67,6 +68,7 @@ ABLATIONS = {"collect_dataset": 1, "train_classifier": 15, "attack_texts": 30, "
         (["config"], {**DEMO, "plot_roc": 6}, {"collect_dataset", "train_classifier"}),
         (["captions"], {**CAPTIONS, "plot_roc": 6}, {"attack_texts", "write_attack_tables", "build_synonyms"}),
         (["defenders"], DEFENDERS, {"collect_captions", "train_detector", "compute_metrics", "write_tables", "plot_roc", "pretrain_encoder"}),
+        (["defenders", "defenders_minilm"], DEFENDERS_MINILM, {"train_detector"}),
         (["defenders", "ablations"], ABLATIONS, {"train_detector"}),
     ],
     ids="+".join,
@@ -85,7 +87,7 @@ def test_dry_run(root, data, tmp_path, names, made, not_made, monkeypatch):
 
 
 def test_every_shipped_configuration_has_a_dry_run(root):
-    assert {path.stem for path in (root / "config").glob("*.yaml")} == {"config", "captions", "defenders", "ablations"}
+    assert {path.stem for path in (root / "config").glob("*.yaml")} == {"config", "captions", "defenders", "defenders_minilm", "ablations"}
 
 
 def test_frozen_encoder_dry_run(root, tmp_path):
