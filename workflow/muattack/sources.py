@@ -1,28 +1,24 @@
 """Which library files a script uses: what makes an edited module re-run exactly the rules that run it."""
 
-import ast
 import re
 from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent
-MODULE_NAME = re.compile(rf"{PACKAGE.name}(\.\w+)+")
+MODULE_NAME = re.compile(rf"""["']({PACKAGE.name}(?:\.\w+)+)(?::\w+)?["']""")
+IMPORT = re.compile(rf"^[ \t]*(?:import ({PACKAGE.name}[\w.]*)|from ({PACKAGE.name}[\w.]*) import (\([^)]*\)|[^\n(]*))", re.MULTILINE)
 
 
 @cache
 def _imports(file: Path) -> tuple[Path, ...]:
     """Return the package's files that one file imports anywhere in its text, functions included."""
     found = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and MODULE_NAME.fullmatch(node.value.partition(":")[0]):
-            # A lazy registry names its modules in strings, "package.module" or "package.module:attribute".
-            names = [node.value.partition(":")[0]]
-        else:
-            continue
+    text = file.read_text(encoding="utf-8")
+    # By pattern and not by parsing: every start of the workflow waits for this. An import in a docstring only adds a file.
+    statements = [(first or second, names) for first, second, names in IMPORT.findall(text)]
+    # A lazy registry names its modules in strings, "package.module" or "package.module:attribute".
+    for module, imported in [*statements, *((name, "") for name in MODULE_NAME.findall(text))]:
+        names = [module, *(f"{module}.{name}" for name in re.findall(r"\w+", re.sub(r"#.*| as \w+", "", imported)))]
         for name in names:
             parts = name.split(".")
             if parts[0] != PACKAGE.name:
