@@ -41,6 +41,8 @@ def test_tokenizer_covers_everything_and_opens_by_itself():
         assert tokenizer.unk_token_id not in ids
         assert tokenizer.decode(ids, skip_special_tokens=True).strip() == text.strip()
     assert len(tokenizer) <= 320
+    # The first word is without a blank, in every version of transformers.
+    assert [tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"])[1] for text in ("a dog", " a dog")] == ["a", "Ġa"]
 
 
 def test_masking_follows_bert():

@@ -156,6 +156,9 @@ def load_tokenizer(folder: str | os.PathLike):
     """Load a tokenizer from a local folder; one without a padding token pads with its last special token."""
     with readable(folder):
         tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+        # From transformers 5 on a folder without a vocabulary opens as a tokenizer that knows its special tokens only.
+        if len(tokenizer) <= len(set(tokenizer.all_special_tokens)):
+            raise OSError("it holds no vocabulary of a tokenizer (tokenizer.json, vocab.txt, vocab.json or the like)")
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
     return tokenizer

@@ -23,6 +23,9 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Tokenizer:
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
+    # Learnt with a blank before the first word, so that a word counts the same wherever it stands; used without one, as RoBERTa
+    # is: a text's first word has tokens of its own. transformers 4 uses it so whatever stands here, 5 takes it as it is.
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     ends = [(token, tokenizer.token_to_id(token)) for token in ("</s>", "<s>")]
     tokenizer.post_processor = processors.RobertaProcessing(*ends, add_prefix_space=True)
     return tokenizer
