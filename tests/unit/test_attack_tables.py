@@ -484,3 +484,13 @@ def test_parameters_are_told_in_words():
     encoder = {"path": "a-package", "pooling": "mean", "sha256": "0123456789abcdef" * 4}
     assert _told(encoder) == "path a-package, pooling mean, sha256 0123456789ab…"
     assert [_told(value) for value in (["swap", "delete"], 0.84, None, "delete", True)] == ["swap, delete", "0.84", "null", "delete", "true"]
+
+
+def test_a_defence_that_others_only_start_from_is_no_victim():
+    from muattack.config import read_config
+
+    config = read_config()
+    config["captions"]["source"] = "none"
+    config["classification"] |= {"datasets": {"news": {}}, "defences": {"warm": {"attacked": False}, "plain": {"start": "warm", "attacked": True}}}
+    assert victims_of(config) == {("news", "news.plain"): {"start": "warm"}}
+    assert plain_victim(config, "news") == "news.plain"

@@ -55,11 +55,11 @@ DEFENDERS = {
     "pretrain_dataset_encoder": 2,
     "train_classifier": 12,
     "score_classifier": 12,
-    "attack_texts": 24,
-    "gather_attacks": 12,
+    "attack_texts": 20,
+    "gather_attacks": 10,
 }
 DEFENDERS_MINILM = {"pretrain_dataset_encoder": 2, "train_classifier": 10, "attack_texts": 20}
-ABLATIONS = {"collect_dataset": 1, "train_classifier": 17, "attack_texts": 34, "gather_attacks": 17, "plot_attacks": 5, "write_attack_tables": 1}
+ABLATIONS = {"collect_dataset": 1, "train_classifier": 17, "attack_texts": 32, "gather_attacks": 16, "plot_attacks": 5, "write_attack_tables": 1}
 
 
 @pytest.mark.parametrize(

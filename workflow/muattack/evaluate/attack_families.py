@@ -39,14 +39,17 @@ class Family(NamedTuple):
 
 
 def victims_of(config: Mapping) -> dict[tuple[str, str], dict]:
-    """Return the attacked victims, {(dataset, victim): its settings}: caption detectors first, then every classifier."""
+    """Return the attacked victims, {(dataset, victim): how it is trained}: caption detectors first, then classifiers."""
     found = {}
     if config["captions"]["source"] != "none":
         detectors = config["detectors"]
         found |= {(CAPTIONS, name): dict(detectors[name] or {}) for name in config["attacks"]["victims"] if name in detectors}
     classification = config["classification"]
     for dataset in classification["datasets"]:
-        found |= {(dataset, f"{dataset}.{defence}"): dict(settings or {}) for defence, settings in classification["defences"].items()}
+        for defence, settings in classification["defences"].items():
+            settings = dict(settings or {})
+            if settings.pop("attacked", True):
+                found[dataset, f"{dataset}.{defence}"] = settings
     return found
 
 
