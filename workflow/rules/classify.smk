@@ -79,7 +79,9 @@ rule train_classifier:
     params:
         encoder=block("encoders", config["encoder"]),
         training=lambda wildcards: json.dumps(training_settings(config, config["classification"]["defences"][wildcards.defence])),
-        defence=lambda wildcards: json.dumps({key: value for key, value in config["classification"]["defences"][wildcards.defence].items() if key != "attacked"}),
+        defence=lambda wildcards: json.dumps(
+            {key: value for key, value in config["classification"]["defences"][wildcards.defence].items() if key != "attacked"}
+        ),
         labels=lambda wildcards: json.dumps(labels_of(config, wildcards.dataset), ensure_ascii=False),
         seed=config["seed"],
     message:
