@@ -6,6 +6,7 @@ file with a row without text, which that reader refuses: `split_file` makes the 
 
 import json
 import os
+import random
 from collections.abc import Mapping
 
 import pandas as pd
@@ -95,7 +96,7 @@ def simulate_reviews(train: int = 1200, test: int = 300, seed: int = 0, name: st
     return frame, {"dataset": name, "labels": list(LABELS), "rows": counts, "seed": seed, "simulated": True}
 
 
-def _review(label: int, rng) -> str:
+def _review(label: int, rng: random.Random) -> str:
     """Return one review of the class."""
     clauses = []
     for topic in rng.sample(list(TOPICS), rng.randint(2, 4)):
