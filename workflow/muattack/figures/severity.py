@@ -43,7 +43,7 @@ def draw_severity(table: pd.DataFrame, labels: Mapping[str, str] | None = None, 
             spread = np.array([value - 100 * line["low"].to_numpy(float), 100 * line["high"].to_numpy(float) - value])
             look = looks[name]
             axes.errorbar(
-                line["severity"] + 0.008 * (number - (len(own) - 1) / 2),
+                line["severity"].to_numpy(float) + 0.01 * (number - (len(own) - 1) / 2),
                 value,
                 yerr=np.clip(np.nan_to_num(spread), 0, None),
                 color=look.color,
@@ -59,7 +59,13 @@ def draw_severity(table: pd.DataFrame, labels: Mapping[str, str] | None = None, 
             published = True
             look = PUBLISHED_LOOK
             axes.plot(
-                known["severity"], 100 * known["published"], color=look.color, linestyle=look.dash, linewidth=look.width, zorder=2.5, **marks(look)
+                known["severity"].to_numpy(float),
+                100 * known["published"].to_numpy(float),
+                color=look.color,
+                linestyle=look.dash,
+                linewidth=look.width,
+                zorder=2.5,
+                **marks(look),
             )
         low, high = int(here["n"].min()), int(here["n"].max())
         count = f"n = {low:,}" if low == high else f"n = {low:,} to {high:,}"

@@ -351,7 +351,7 @@ def read_synonyms(source: str | Path, folder: str | Path = ".") -> tuple[dict[st
             table = _tidy(read_neighbours(path))
         else:
             hint = f"Write one of {', '.join(SYNONYM_SOURCES)}, or the path of a file or folder."
-            groups = [line.split(",") for line in _decoded(_read_bytes(path, "table of synonyms", hint), path).splitlines() if line.strip()]
+            groups = [line.split(",") for line in _decoded(_read_bytes(path, "table of synonyms", hint), path).split("\n") if line.strip()]
             table = _flat(groups)
         if not table:
             raise InputError(
