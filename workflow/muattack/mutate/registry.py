@@ -23,6 +23,9 @@ from muattack.words import WORD
 KINDS: dict[str, str | Callable] = {
     "word": "muattack.mutate.registry:word_set",
     "character": "muattack.mutate.registry:character_set",
+    "corrupt": "muattack.mutate.corrupt:corrupt_set",
+    "human": "muattack.mutate.human:human_set",
+    "chinese": "muattack.mutate.chinese:chinese_set",
 }
 WORD_LISTS = ("adjectives", "adverbs", "articles")
 # Names that mean something else where a set's or a task's name may stand.
