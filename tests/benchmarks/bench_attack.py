@@ -29,7 +29,8 @@ from muattack.attack.recipes import Resources, build, resolve
 from muattack.attack.run import attack_one, attack_texts
 from muattack.attack.similarity import PooledEncoder, Similarity, load_similarity_encoder
 from muattack.attack.slots import SlotText, slots, words_from_text
-from muattack.attack.synonyms import corpus_vectors, nearest, read_table, words_of
+from muattack.attack.synonyms import corpus_vectors, nearest, words_of
+from muattack.attack.tables import read_neighbours
 from muattack.attack.victim import Victim
 from muattack.config import read_config
 from muattack.detect.detector import load_detector
@@ -250,7 +251,7 @@ def main() -> None:
         # A hair above one half, so that rounding cannot part the two sides' limits.
         near = nearest(vocabulary, vectors, words_of(attacked), ATTACK["k_max"], 0.5001)
         write_json(folder / "table.json", {word: [list(one) for one in some] for word, some in near.items()})
-        table = read_table(folder / "table.json")
+        table = read_neighbours(folder / "table.json")
         print(f"synonyms: {len(table)} words, {np.mean([len(some) for some in table.values()]):.1f} neighbours each")
         compare(attacked, answers, victim, encoder_entry, vocabulary, vectors, table)
         measure_margin(attacked, encoder_entry, table)

@@ -8,7 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from muattack.attack.synonyms import build_synonyms, corpus_vectors, nearest, read_antonyms, read_neighbours, read_vectors, words_of
+from muattack.attack.synonyms import build_synonyms, corpus_vectors, nearest, read_antonyms, read_vectors, words_of
+from muattack.attack.tables import read_neighbours
 from muattack.errors import InputError
 
 # "dog" and "hound", "red" and "crimson" stand in the same places.

@@ -68,7 +68,8 @@ def attack_texts(
 
     from muattack.attack.deadline import Deadline
     from muattack.attack.similarity import Similarity, load_similarity_encoder
-    from muattack.attack.synonyms import read_antonyms, read_table
+    from muattack.attack.synonyms import read_antonyms
+    from muattack.attack.tables import read_neighbours
     from muattack.attack.victim import open_victim, victim_sha256
     from muattack.detect.encoder import locate_encoder
 
@@ -77,7 +78,7 @@ def attack_texts(
     target = open_victim(victim_folder, victim, labels, deadline)
     sentences = load_similarity_encoder(encoder, similarity["precision"])
     reads = [name for name, one in resolved.items() if one["recipe"] in WITH_SYNONYMS]
-    table = read_table(synonyms) if synonyms is not None and reads else None
+    table = read_neighbours(synonyms) if synonyms is not None and reads else None
     opposite = read_antonyms(antonyms) if antonyms else {}
     masks = any(one["recipe"] == "bert_attack" for one in resolved.values())
     if masks and language_model is not None:

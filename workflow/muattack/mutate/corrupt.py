@@ -60,6 +60,8 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 OTHERS = {letter: LETTERS.replace(letter, "") for letter in LETTERS}
 # Words that a base remembers the neighbours of, and words whose distances are computed at a time (1,000 x 4,000 bytes).
 REMEMBERED, BLOCK = 100_000, 1000
+# Texts whose words are looked up together.
+BATCH = 256
 
 FORMAT, VERSION = "muattack corruption base", 1
 SYNONYM_SOURCES = ("own", "wordnet", "auto", "none")
@@ -76,9 +78,9 @@ SEPARATORS = {code: " " for code in range(128) if not chr(code).isalnum() and ch
 MARKUP = regex.compile(r"<[\p{L}/!?][^<>]*+>|&(?:\p{L}\w*+|#\w++);")
 
 
-# A word drawn for corruption: start, end, how it is compared, its kind of corruption, and a number in [0, 1) to choose by. A plain tuple, since
-# millions are made.
-Drawn = tuple[int, int, str, str, float]
+# A word drawn for corruption: its place among the words, start, end, how it is compared, its kind of corruption, and a number in [0, 1) to
+# choose by. A plain tuple, since millions are made.
+Drawn = tuple[int, int, int, str, str, float]
 
 
 class Corrupted(NamedTuple):
@@ -345,7 +347,7 @@ def read_synonyms(source: str | Path, folder: str | Path = ".") -> tuple[dict[st
         if path.is_dir():
             table = _flat(_wordnet_groups(path))
         elif path.suffix == ".json":
-            from muattack.attack.synonyms import read_neighbours
+            from muattack.attack.tables import read_neighbours
 
             _read_bytes(path, "table of synonyms")
             table = _tidy(read_neighbours(path))
@@ -467,9 +469,13 @@ class CorruptOperator:
         """
         severities = [self.severity] if severities is None else [0.0 if severity == 0 else check_severity(severity) for severity in severities]
         most = max(severities, default=0.0)
-        drawn = [self._draw(text, most) for text in texts]
-        self._look_up(words for _, words in drawn)
-        return [self._at_severities(text, *found, severities) for text, found in zip(texts, drawn, strict=True)]
+        found = []
+        for first in range(0, len(texts), BATCH):
+            batch = texts[first : first + BATCH]
+            drawn = [self._draw(text, most) for text in batch]
+            self._look_up(words for _, words in drawn)
+            found += [self._at_severities(text, *one, severities) for text, one in zip(batch, drawn, strict=True)]
+        return found
 
     def _draw(self, text: str, severity: float) -> tuple[int, list[Drawn]]:
         """Return how many words of the text can be drawn, and those drawn at this severity in the order of the draw."""
@@ -478,16 +484,19 @@ class CorruptOperator:
         wanted = round(severity * count)
         if not wanted:
             return count, []
+        # What `_key` does to each word, at once where it can be.
+        lowered = text.lower() if text.isascii() else None
         chance = generator("corrupt", self.seed, text).random
         order = [chance() for _ in range(count)]
-        kinds, bounds, last = self._kinds, self._bounds, len(self._kinds) - 1
+        kinds, bounds, total, last = self._kinds, self._bounds, self._bounds[-1], len(self._kinds) - 1
         words = []
         # Numbers are drawn word by word in this order, so that a lower severity draws a beginning of the same.
         for place in sorted(range(count), key=order.__getitem__)[:wanted]:
             start, end = spans[place]
+            key = lowered[start:end] if lowered is not None else _key(text[start:end])
             # Rounding may put the product on the last bound itself.
-            kind = kinds[min(bisect_right(bounds, chance() * bounds[-1]), last)]
-            words.append((start, end, _key(text[start:end]), kind, chance()))
+            kind = kinds[min(bisect_right(bounds, chance() * total), last)]
+            words.append((place, start, end, key, kind, chance()))
         return count, words
 
     def _look_up(self, drawn: Iterable[Sequence[Drawn]]) -> None:
@@ -495,18 +504,24 @@ class CorruptOperator:
         if "autocorrect" in self._kinds:
             of = self.base.completions
             self.base.look_up(
-                key for words in drawn for _, _, key, kind, _ in words if kind == "autocorrect" or (kind == "autocompletion" and not of(key))
+                key for words in drawn for *_, key, kind, _ in words if kind == "autocorrect" or (kind == "autocompletion" and not of(key))
             )
 
     def _at_severities(self, text: str, count: int, drawn: Sequence[Drawn], severities: Sequence[float]) -> list[Corrupted]:
-        made = [self._make(text, *one) for one in drawn]
+        # By place in the text: the rank of the draw, the edit and its kind.
+        made: list[tuple[int, Edit, str] | None] = [None] * count
+        for rank, (place, start, end, key, kind, choice) in enumerate(drawn):
+            done = self._make(text, start, end, key, kind, choice)
+            if done is not None:
+                made[place] = (rank, *done)
+        made = [one for one in made if one is not None]
         found = []
         for severity in severities:
             wanted = round(severity * count)
-            done = sorted(one for one in made[:wanted] if one is not None)
+            done = made if wanted == len(drawn) else [one for one in made if one[0] < wanted]
             if done:
-                edits = tuple([edit for edit, _ in done])
-                found.append(Corrupted(Mutation(apply_edits(text, edits), edits), tuple([kind for _, kind in done]), count))
+                edits = tuple([edit for _, edit, _ in done])
+                found.append(Corrupted(Mutation(apply_edits(text, edits), edits), tuple([kind for _, _, kind in done]), count))
                 continue
             reason = EMPTY_TEXT if not text else SEVERITY_ZERO if not severity else NO_WORD if not count else NO_CORRUPTION if wanted else NONE_DRAWN
             found.append(Corrupted(Mutation(text, (), reason), (), count))
@@ -514,17 +529,21 @@ class CorruptOperator:
 
     def _make(self, text: str, start: int, end: int, key: str, kind: str, choice: float) -> tuple[Edit, str] | None:
         """Return the edit of a word drawn and the corruption that it is, None where there is none."""
-        new = None
+        base = self.base
+        options: Sequence[str] | None = None
         if kind == "autocompletion":
-            if bag := self.base.completions(key):
-                new = bag[int(choice * len(bag))]
-        elif kind == "synonym" and (found := self.base.synonyms.get(key)):
-            new = found[int(choice * len(found))]
-        if new is None:
+            options = base.completions(key)
+        elif kind == "synonym":
+            options = base.synonyms.get(key)
+        if options:
+            new = options[int(choice * len(options))]
+        else:
             kind = FALLBACK.get(kind, kind)
+            if not self.weights[kind]:
+                return None
             if kind == "typo":
-                return self._typo(text, start, end, choice) if self.weights[kind] else None
-            words, bounds = self.base.autocorrections(key) if self.weights[kind] else ((), ())
+                return self._typo(text, start, end, choice)
+            words, bounds = base.autocorrections(key)
             if not words:
                 return None
             new = words[min(bisect_right(bounds, choice * bounds[-1]), len(words) - 1)]
