@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import os
 import random
 import subprocess
@@ -37,6 +38,7 @@ from muattack.mutate.corrupt import (
     read_synonyms,
     save_base,
     severity_sweep,
+    typo,
 )
 from muattack.mutate.operator import EMPTY_TEXT, Edit, Operator, apply_edits
 from muattack.records import read_records, write_records
@@ -83,10 +85,34 @@ def test_at_most_five_neighbours_the_nearest():
     assert nearest(["barb"], words)[0] == [(0, 1), (1, 1), (3, 1), (4, 1), (5, 1)]
 
 
+@few
+@given(
+    keys=st.lists(st.text("abcé", min_size=1, max_size=9), max_size=6),
+    words=st.lists(st.text("abcé", min_size=1, max_size=9), min_size=1, max_size=30, unique=True),
+)
+def test_neighbours_are_those_of_all_distances(keys, words):
+    found = nearest(keys, words)
+    for key, neighbours in zip(keys, found, strict=True):
+        limit = min(3, math.ceil(len(key) / 3))
+        pairs = [(place, edit_distance(key, word)) for place, word in enumerate(words)]
+        assert neighbours == sorted((pair for pair in pairs if 0 < pair[1] <= limit), key=lambda pair: pair[::-1])[:5]
+
+
+def edit_distance(a, b):
+    """Return the Levenshtein distance by its definition."""
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        row, before = [i], row
+        for j, y in enumerate(b, 1):
+            row.append(min(before[j] + 1, row[-1] + 1, before[j - 1] + (x != y)))
+    return row[-1]
+
+
 def test_autocorrect_prefers_near_words_by_one_over_distance():
     # For horse: house at 1, mouse at 2: weights 1 and 1/2, so two thirds of the numbers choose house.
     operator = only("autocorrect")
-    chosen = [operator._make("horse", 0, 5, "horse", "autocorrect", (k + 0.5) / 300)[0].replacement for k in range(300)]
+    drawn = [(0, 0, 5, "horse", "autocorrect", (k + 0.5) / 300) for k in range(300)]
+    chosen = [operator._make("horse", 1, [one])[0][1].replacement for one in drawn]
     assert chosen == ["house"] * 200 + ["mouse"] * 100
 
 
@@ -142,7 +168,7 @@ def test_a_word_without_synonym_gets_a_typo_unless_its_weight_is_0():
     ],
 )
 def test_typo_by_hand(text, choice, edit):
-    assert CorruptOperator._typo(text, 0, len(text), choice) == (edit, "typo")
+    assert typo(text, 0, len(text), choice) == edit
 
 
 def test_a_typo_needs_a_letter_of_a_to_z():

@@ -15,6 +15,7 @@ corrupts the words of a lower one in the same way, and more. The source fixes th
 1 / distance and the typo in place of a missing synonym are what its library does.
 """
 
+import gc
 import hashlib
 import json
 import math
@@ -25,10 +26,12 @@ import zipfile
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, cached_property, lru_cache
 from importlib import resources
 from itertools import accumulate
 from pathlib import Path
+from string import ascii_lowercase, ascii_uppercase
 from typing import NamedTuple
 
 import pandas as pd
@@ -56,8 +59,9 @@ STARTS = (5, 4, 3)
 NEAREST, FARTHEST = 5, 3
 # Words of fewer characters are left alone.
 SHORTEST = 2
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
-OTHERS = {letter: LETTERS.replace(letter, "") for letter in LETTERS}
+# What each letter may become by a typo.
+OTHERS = {letter: letters.replace(letter, "") for letters in (ascii_lowercase, ascii_uppercase) for letter in letters}
+OTHER_LETTERS = len(ascii_lowercase) - 1
 # Words that a base remembers the neighbours of, and words whose distances are computed at a time (1,000 x 4,000 bytes).
 REMEMBERED, BLOCK = 100_000, 1000
 # Texts whose words are looked up together.
@@ -185,20 +189,27 @@ def nearest(keys: Sequence[str], words: Sequence[str]) -> list[list[tuple[int, i
     from rapidfuzz import process
     from rapidfuzz.distance import Levenshtein
 
-    found: list[list[tuple[int, int]]] = []
-    for first in range(0, len(keys), BLOCK):
-        # A slice of its own: where queries and choices are one list, rapidfuzz takes another path that is slower.
-        part = list(keys[first : first + BLOCK])
-        distances = process.cdist(part, words, scorer=Levenshtein.distance, score_cutoff=FARTHEST, dtype=np.uint8, workers=1)
-        limits = np.array([min(FARTHEST, -(-len(key) // 3)) for key in part], np.uint8)
-        rows, places = np.nonzero((distances <= limits[:, None]) & (distances > 0))
-        far = distances[rows, places]
-        order = np.lexsort((places, far, rows))
-        own: list[list[tuple[int, int]]] = [[] for _ in part]
-        for row, place, distance in zip(rows[order].tolist(), places[order].tolist(), far[order].tolist(), strict=True):
-            if len(own[row]) < NEAREST:
-                own[row].append((place, distance))
-        found += own
+    sizes = np.fromiter(map(len, words), np.int64, len(words))
+    found: list[list[tuple[int, int]]] = [[] for _ in keys]
+    by_size: dict[int, list[int]] = {}
+    for row, key in enumerate(keys):
+        by_size.setdefault(len(key), []).append(row)
+    for size, rows in by_size.items():
+        limit = min(FARTHEST, -(-size // 3))
+        # Words whose lengths differ by more are farther away: half of the work is not to be done.
+        places = np.flatnonzero(abs(sizes - size) <= limit)
+        choices = [words[place] for place in places.tolist()]
+        for first in range(0, len(rows) if choices else 0, BLOCK):
+            part = rows[first : first + BLOCK]
+            # Two lists, also where both are of the same words: for one list rapidfuzz takes another path that is slower.
+            queries = [keys[row] for row in part]
+            distances = process.cdist(queries, choices, scorer=Levenshtein.distance, score_cutoff=limit, dtype=np.uint8, workers=1)
+            which, near = np.nonzero((distances <= limit) & (distances > 0))
+            far = distances[which, near]
+            order = np.lexsort((near, far, which))
+            for row, place, distance in zip(which[order].tolist(), places[near[order]].tolist(), far[order].tolist(), strict=True):
+                if len(found[part[row]]) < NEAREST:
+                    found[part[row]].append((place, distance))
     return found
 
 
@@ -389,7 +400,7 @@ def find_wordnet() -> Path | None:
 def _wordnet_groups(place: Path) -> Iterator[list[str]]:
     """Yield the words of every synset of WordNet, in the format of its manual page wndb(5WN).
 
-    Read here, not by NLTK: its reader makes objects of 117,000 synsets, which takes ten times as long as reading the words.
+    Read here, not by NLTK: its reader makes an object of each of 117,000 synsets, when all that is wanted is their words.
     """
     for part in ("noun", "verb", "adj", "adv"):
         name = f"data.{part}"
@@ -472,9 +483,10 @@ class CorruptOperator:
         found = []
         for first in range(0, len(texts), BATCH):
             batch = texts[first : first + BATCH]
-            drawn = [self._draw(text, most) for text in batch]
-            self._look_up(words for _, words in drawn)
-            found += [self._at_severities(text, *one, severities) for text, one in zip(batch, drawn, strict=True)]
+            with _no_collection():
+                drawn = [self._draw(text, most) for text in batch]
+                self._look_up(words for _, words in drawn)
+                found += [self._at_severities(text, *one, severities) for text, one in zip(batch, drawn, strict=True)]
         return found
 
     def _draw(self, text: str, severity: float) -> tuple[int, list[Drawn]]:
@@ -494,7 +506,6 @@ class CorruptOperator:
         for place in sorted(range(count), key=order.__getitem__)[:wanted]:
             start, end = spans[place]
             key = lowered[start:end] if lowered is not None else _key(text[start:end])
-            # Rounding may put the product on the last bound itself.
             kind = kinds[min(bisect_right(bounds, chance() * total), last)]
             words.append((place, start, end, key, kind, chance()))
         return count, words
@@ -508,13 +519,7 @@ class CorruptOperator:
             )
 
     def _at_severities(self, text: str, count: int, drawn: Sequence[Drawn], severities: Sequence[float]) -> list[Corrupted]:
-        # By place in the text: the rank of the draw, the edit and its kind.
-        made: list[tuple[int, Edit, str] | None] = [None] * count
-        for rank, (place, start, end, key, kind, choice) in enumerate(drawn):
-            done = self._make(text, start, end, key, kind, choice)
-            if done is not None:
-                made[place] = (rank, *done)
-        made = [one for one in made if one is not None]
+        made = self._make(text, count, drawn)
         found = []
         for severity in severities:
             wanted = round(severity * count)
@@ -527,49 +532,57 @@ class CorruptOperator:
             found.append(Corrupted(Mutation(text, (), reason), (), count))
         return found
 
-    def _make(self, text: str, start: int, end: int, key: str, kind: str, choice: float) -> tuple[Edit, str] | None:
-        """Return the edit of a word drawn and the corruption that it is, None where there is none."""
-        base = self.base
-        options: Sequence[str] | None = None
-        if kind == "autocompletion":
-            options = base.completions(key)
-        elif kind == "synonym":
-            options = base.synonyms.get(key)
-        if options:
-            new = options[int(choice * len(options))]
-        else:
-            kind = FALLBACK.get(kind, kind)
-            if not self.weights[kind]:
-                return None
-            if kind == "typo":
-                return self._typo(text, start, end, choice)
-            words, bounds = base.autocorrections(key)
-            if not words:
-                return None
-            new = words[min(bisect_right(bounds, choice * bounds[-1]), len(words) - 1)]
-        word = text[start:end]
-        if not word.islower():
-            new = like(word, new)
-        return (Edit(start, end, new), kind) if new != word else None
+    def _make(self, text: str, count: int, drawn: Sequence[Drawn]) -> list[tuple[int, Edit, str]]:
+        """Return what becomes of the words drawn, in the order of the text: place in the draw, edit, corruption that it is.
 
-    @staticmethod
-    def _typo(text: str, start: int, end: int, choice: float) -> tuple[Edit, str] | None:
-        """Put another letter in the place of one letter of a to z; its case stays."""
-        word = text[start:end]
-        if word.isascii() and word.isalpha():
-            places = range(len(word))
-        else:
-            places = [place for place, letter in enumerate(word) if letter.isascii() and letter.isalpha()]
-            if not places:
-                return None
-        # The whole part chooses the place, what is left the letter.
-        number = choice * len(places)
-        which = int(number)
-        place = places[which]
-        old = word[place]
-        others = OTHERS[old.lower()]
-        new = others[int((number - which) * len(others))]
-        return Edit(start + place, start + place + 1, new if old.islower() else new.upper()), "typo"
+        One loop, since a function call a word would double the time.
+        """
+        base, weights = self.base, self.weights
+        completions, synonyms, autocorrections = base.completions, base.synonyms, base.autocorrections
+        made: list[tuple[int, Edit, str] | None] = [None] * count
+        for rank, (place, start, end, key, kind, choice) in enumerate(drawn):
+            options = completions(key) if kind == "autocompletion" else synonyms.get(key) if kind == "synonym" else None
+            if options:
+                new = options[int(choice * len(options))]
+            else:
+                kind = FALLBACK.get(kind, kind)
+                if not weights[kind]:
+                    continue
+                if kind == "typo":
+                    edit = typo(text, start, end, choice)
+                    if edit is not None:
+                        made[place] = rank, edit, kind
+                    continue
+                words, bounds = autocorrections(key)
+                if not words:
+                    continue
+                # Rounding may put the product on the last bound itself.
+                new = words[min(bisect_right(bounds, choice * bounds[-1]), len(words) - 1)]
+            word = text[start:end]
+            if not word.islower():
+                new = like(word, new)
+            if new != word:
+                made[place] = rank, Edit(start, end, new), kind
+        return [one for one in made if one is not None]
+
+
+def typo(text: str, start: int, end: int, choice: float) -> Edit | None:
+    """Return an edit that puts another letter in the place of one of the word's letters of a to z, in its case; None where it has none.
+
+    `choice` in [0, 1) chooses both, each with the same chance.
+    """
+    word = text[start:end]
+    if word.isascii() and word.isalpha():
+        places: Sequence[int] = range(start, end)
+    else:
+        places = [place for place, letter in enumerate(word, start) if letter.isascii() and letter.isalpha()]
+        if not places:
+            return None
+    number = choice * len(places)
+    which = int(number)
+    place = places[which]
+    # The whole part has chosen the place, what is left chooses the letter.
+    return Edit(place, place + 1, OTHERS[text[place]][int((number - which) * OTHER_LETTERS)])
 
 
 def check_severity(severity: object, where: str = "severity") -> float:
@@ -740,6 +753,18 @@ def _corpus(path: Path, content: bytes) -> list[str]:
 
 
 # --- Helpers ----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Put off the search for cyclic garbage: edits make none, and looking through hundreds of thousands of them takes half of the time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _key(word: str) -> str:
