@@ -26,13 +26,14 @@ import numpy as np
 import pandas as pd
 
 from muattack.attack.deadline import Deadline, TimedOut
+from muattack.attack.identity import victim_sha256 as weights_of
 from muattack.attack.records import FIELDS, write_attack
 from muattack.errors import InputError
-from muattack.mutate.chinese import ChineseOperator
+from muattack.mutate.chinese import ChineseOperator, chinese_set
 from muattack.mutate.operator import Edit, apply_edits
 from muattack.progress import progress
 from muattack.records import sha256
-from muattack.seeds import digest
+from muattack.seeds import digest, generator
 from muattack.sources import library_sources
 
 # Texts scored between two looks at the clock.
@@ -96,6 +97,58 @@ class SoftClassifier:
         return np.concatenate(parts) if parts else np.zeros((0, len(self.labels)))
 
 
+class Remembering:
+    """A detector that answers a list of texts which it was asked before from memory, to the last bit.
+
+    The methods rank the words of a text by the same questions. Single texts are not kept: no two methods ask the same ones.
+    """
+
+    def __init__(self, detector: object) -> None:
+        self.detector = detector
+        self.known: dict[tuple[str, ...], np.ndarray] = {}
+
+    def predict(self, texts: Sequence[str]) -> np.ndarray:
+        """Return what the detector does."""
+        if len(texts) < 2:
+            return self.detector.predict(texts)
+        key = tuple(texts)
+        if key not in self.known:
+            self.known[key] = self.detector.predict(texts)
+        return self.known[key]
+
+
+def attack_methods(
+    texts: pd.DataFrame,
+    classifier: str | os.PathLike,
+    sets: Mapping[str, Mapping],
+    out: Mapping[str, str | os.PathLike],
+    *,
+    victim: str,
+    dataset: str,
+    labels: Sequence[str],
+    state: str | os.PathLike,
+    seed: int,
+    seconds: float,
+) -> None:
+    """Attack every text with each set of kind `chinese` and write the records of each to its file in `out`.
+
+    sets: {name: entry of mutate.sets}. classifier: a folder of this run, or "module:function". The others as in `attack_texts`. Sets torch to one
+    thread. What the classifier said of a text without each of its words serves all sets; the queries of each are counted all the same.
+    """
+    import torch
+
+    from muattack.detect.detector import load_detector
+
+    torch.set_num_threads(1)
+    operators = {name: chinese_set(name, {key: value for key, value in entry.items() if key != "kind"}, Path()) for name, entry in sets.items()}
+    detector = Remembering(load_detector(classifier, mode="none"))
+    for name, made in operators.items():
+        attack_texts(
+            texts, detector, made.operator, out[name], victim=victim, dataset=dataset, labels=labels, attack=made.settings, seed=seed, seconds=seconds,
+            victim_sha256=weights_of(classifier), state=state,
+        )  # fmt: skip
+
+
 def attack_texts(
     texts: pd.DataFrame,
     classifier: object,
@@ -150,7 +203,7 @@ def attack_texts(
             if log is not None and name in log.done:
                 records.append(log.done[name])
                 continue
-            record = attack_text(ask, operator, name, text, label, seconds)
+            record = attack_text(ask, operator, name, text, label, seconds, seed)
             if log is not None:
                 log.add(record)
             records.append(record)
@@ -162,7 +215,7 @@ def attack_texts(
     return header, records
 
 
-def attack_text(ask: SoftClassifier, operator: ChineseOperator, name: str, text: str, label: int, seconds: float = 600.0) -> dict:
+def attack_text(ask: SoftClassifier, operator: ChineseOperator, name: str, text: str, label: int, seconds: float = 600.0, seed: int = 0) -> dict:
     """Attack one text and return its record; an exception becomes the status error. InputError alone goes through."""
     started = time.monotonic()
     record = dict.fromkeys(("adversarial", "predicted_before", "predicted_after", "score_before", "score_after", "similarity", "perturbed"))
@@ -170,7 +223,7 @@ def attack_text(ask: SoftClassifier, operator: ChineseOperator, name: str, text:
     ask.queries = 0
     try:
         with ask.deadline.limit(seconds):
-            _attack(ask, operator, record)
+            _attack(ask, operator, record, seed)
     except TimedOut:
         record |= {"status": "timed_out", "reason": f"the limit of {seconds:g} s for one text"}
     except InputError:
@@ -182,7 +235,7 @@ def attack_text(ask: SoftClassifier, operator: ChineseOperator, name: str, text:
     return {field: record[field] for field in (*FIELDS, "perturbed")}
 
 
-def _attack(ask: SoftClassifier, operator: ChineseOperator, record: dict) -> None:
+def _attack(ask: SoftClassifier, operator: ChineseOperator, record: dict, seed: int) -> None:
     """Attack the text of a record, writing into it what becomes known."""
     text, label = record["original"], record["label"]
     spans = operator.spans(text)
@@ -195,7 +248,8 @@ def _attack(ask: SoftClassifier, operator: ChineseOperator, record: dict) -> Non
     scores = importance(first, ask([text[:start] + text[end:] for start, end in spans]), label)
     # Stable: of equal ones the first in the text.
     ranked = [index for index in np.argsort(-scores, kind="stable") if scores[index] > 0]
-    key = operator.key(text)
+    # The run's seed and the text alone: a text meets the same chance whatever its id and place.
+    key = operator.key(text, generator(seed, operator.seed, operator.name, text))
     edits: list[Edit] = []
     perturbed, changed = text, 0
     for index in ranked:
@@ -218,12 +272,7 @@ def _attack(ask: SoftClassifier, operator: ChineseOperator, record: dict) -> Non
 
 def _identity(classifier: object, victim: str) -> str:
     """Return what identifies a classifier: a folder's weights, else its name."""
-    if isinstance(classifier, str | os.PathLike) and Path(classifier).is_dir():
-        # Loads TextAttack: seconds that a function does not cost.
-        from muattack.attack.victim import victim_sha256
-
-        return victim_sha256(classifier)
-    return f"{digest('callable', classifier if isinstance(classifier, str) else victim):016x}"
+    return weights_of(classifier) if isinstance(classifier, str | os.PathLike) else f"{digest('callable', victim):016x}"
 
 
 def _versions() -> dict[str, str]:

@@ -67,10 +67,11 @@ def attack_texts(
     import torch
 
     from muattack.attack.deadline import Deadline
+    from muattack.attack.identity import victim_sha256
     from muattack.attack.similarity import Similarity, load_similarity_encoder
     from muattack.attack.synonyms import read_antonyms
     from muattack.attack.tables import read_neighbours
-    from muattack.attack.victim import open_victim, victim_sha256
+    from muattack.attack.victim import open_victim
     from muattack.detect.encoder import locate_encoder
 
     torch.set_num_threads(1)

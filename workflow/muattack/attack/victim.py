@@ -1,9 +1,7 @@
 """A detector or classifier as a victim of TextAttack."""
 
-import json
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -12,8 +10,6 @@ from muattack.attack.offline import load_textattack
 from muattack.detect.detector import Detector, TransformersDetector, load_detector
 from muattack.detect.encoder import tokenise
 from muattack.errors import InputError
-from muattack.records import sha256
-from muattack.seeds import digest
 
 textattack = load_textattack()
 
@@ -138,17 +134,3 @@ def open_victim(folder: str | os.PathLike, name: str, labels: Sequence[str], dea
                 "Attack a model that was trained on this data set, or name its labels in the order of the data set's."
             )
     return Victim(detector, f"{name} in {folder}", deadline)
-
-
-def victim_sha256(folder: str | os.PathLike) -> str:
-    """Return what identifies the victim's weights: the SHA-256 of its one file of weights, or a digest of several; of a callable its name."""
-    path = Path(folder)
-    if not path.is_dir():
-        return f"{digest('callable', folder):016x}"
-    files = [file for file in ("model.safetensors", "head.safetensors") if (path / file).is_file()]
-    sums = [sha256(path / file) for file in files]
-    about = path / "muattack.json"
-    if about.is_file():
-        frozen = json.loads(about.read_text(encoding="utf-8")).get("encoder")
-        sums += [frozen["sha256"]] if frozen else []
-    return sums[0] if len(sums) == 1 else f"{digest(*sums):016x}"
