@@ -565,10 +565,8 @@ def test_a_sweep_refuses_a_missing_text():
 
 
 @pytest.fixture
-def kind():
-    registry.register("corrupt", "muattack.mutate.corrupt:corrupt_set")
-    yield
-    registry.KINDS.pop("corrupt")
+def kind(monkeypatch):
+    monkeypatch.setitem(registry.KINDS, "corrupt", "muattack.mutate.corrupt:corrupt_set")
 
 
 def made(settings, folder="."):
