@@ -30,7 +30,12 @@ REMOVABLE = (
     ("classification", "datasets"),
     ("classification", "defences"),
     ("attacks", "recipes"),
+    ("chinese", "targets"),
+    ("chinese", "simulate"),
+    ("chinese", "split"),
 )
+# Begins the path of a file that the run makes itself, counted from its results.
+MADE = "run:"
 
 
 def read_yaml(path: str | Path) -> dict:
@@ -99,7 +104,12 @@ def check_config(config: dict) -> dict:
 
 
 def data_file(config: dict, path: str) -> str:
-    """Return where a data file named in the configuration lies: relative paths count from `data` or MUATTACK_DATA."""
+    """Return where a data file named in the configuration lies: relative paths count from `data` or MUATTACK_DATA.
+
+    What begins with "run:" is a file that the run makes itself, and counts from its results.
+    """
+    if path.startswith(MADE):
+        return f"results/{config['run']}/{path.removeprefix(MADE)}"
     return os.path.normpath(os.path.join(os.environ.get("MUATTACK_DATA") or config["data"], path))
 
 
@@ -368,6 +378,81 @@ def _attack_faults(config: dict, known: set[str]) -> list[str]:
     return list(dict.fromkeys(faults))
 
 
+def made_files(config: dict) -> dict[str, str]:
+    """Return the files that the run makes for its data sets, as a configuration names them, {path: the entry that makes it}."""
+    chinese = config["chinese"]
+    names = [(name, f"chinese.{key}.{name}") for key in ("simulate", "split") for name in chinese[key]]
+    return {f"{MADE}chinese/data/{name}_{part}.jsonl": entry for name, entry in names for part in ("train", "test")}
+
+
+def _chinese_faults(config: dict) -> list[str]:
+    """Return what is wrong with the block `chinese`, and with files that it is to make."""
+    chinese, datasets, defences = config["chinese"], config["classification"]["datasets"], config["classification"]["defences"]
+    faults, made = [], made_files(config)
+    for name, dataset in datasets.items():
+        for part in ("train", "test"):
+            files = dataset[part]["files"] or []
+            for path in [files] if isinstance(files, str) else files:
+                if path.startswith(MADE) and path not in made:
+                    faults.append(
+                        f"classification.datasets.{name}.{part}.files names {path}, which the run does not make. {_nearest(path, made)} "
+                        "Files are made by entries of chinese.simulate and chinese.split."
+                    )
+    faults += [
+        f"chinese.simulate.{name} and chinese.split.{name} would make the same files. Rename one."
+        for name in chinese["simulate"]
+        if name in chinese["split"]
+    ]
+    for name, rows in chinese["split"].items():
+        columns, header = [*rows["text"], rows["label"]], rows.get("header", rows["format"] in ("csv", "tsv"))
+        if rows["label"] in rows["text"]:
+            faults.append(f"chinese.split.{name}: the column {rows['label']!r} is label and text at once. Take it out of `text`.")
+        numbered = rows["format"] in ("csv", "tsv") and not header
+        wrong = [column for column in columns if isinstance(column, int) != numbered]
+        if wrong:
+            what = "by name, but `header: false` numbers columns from 0" if numbered else "by number, but columns of this file have names"
+            faults.append(f"chinese.split.{name} names the column {wrong[0]!r} {what}.")
+    if not chinese["datasets"]:
+        return faults
+    for name in chinese["datasets"]:
+        if name not in datasets:
+            faults.append(f"chinese.datasets names the unknown data set `{name}`. {_nearest(name, datasets)}")
+    if chinese["source"] not in defences:
+        faults.append(f"chinese.source names the unknown defence `{chinese['source']}`. {_nearest(chinese['source'], defences)}")
+    if not any(entry["kind"] == "chinese" for entry in config["mutate"]["sets"].values()):
+        faults.append(
+            "chinese.datasets is not empty, but mutate.sets has no set of kind chinese to attack them with. Add one, for example tradition: {kind: chinese, method: tradition}."
+        )
+    for name, target in chinese["targets"].items():
+        faults += _target_faults(f"chinese.targets.{name}", target, config)
+    return faults
+
+
+def _target_faults(where: str, target: dict, config: dict) -> list[str]:
+    """Return what is wrong with one target of `chinese`."""
+    chinese, defences = config["chinese"], config["classification"]["defences"]
+    if ("defence" in target) == ("function" in target):
+        return [f"{where} must have either a defence or a function, as in {{defence: dropout}} or {{function: my_chat:answer}}."]
+    faults = [
+        f"{where}.datasets names `{name}`. {_nearest(name, chinese['datasets'])}"
+        for name in target.get("datasets", ())
+        if name not in chinese["datasets"]
+    ]
+    if "defence" in target:
+        if target["defence"] not in defences:
+            faults.append(f"{where}.defence names the unknown defence `{target['defence']}`. {_nearest(target['defence'], defences)}")
+        if "labels" in target:
+            faults.append(f"{where}.labels is for functions: a classifier of the run answers with its classes. Take it out.")
+        return faults
+    if not all(part and part.strip() == part for part in target["function"].split(":")) or target["function"].count(":") != 1:
+        faults.append(f"{where}.function is {target['function']!r}, but must be written module:function, as in my_chat:answer.")
+    known = {label for name in chinese["datasets"] for label in config["classification"]["datasets"].get(name, {}).get("labels", {}).values()}
+    for label in dict.fromkeys(target.get("labels", {}).values()):
+        if label not in known:
+            faults.append(f"{where}.labels names the unknown class `{label}`. {_nearest(label, known)}")
+    return faults
+
+
 def _meaning_faults(config: dict, defaults: dict) -> list[str]:
     """Return what a schema cannot say: references between keys, sums, conditions."""
     faults = []
@@ -424,6 +509,7 @@ def _meaning_faults(config: dict, defaults: dict) -> list[str]:
             "or write `source: simulate`."
         )
     faults += _attack_faults(config, set(detectors) | set(defaults.get("detectors", ())))
+    faults += _chinese_faults(config)
     if config["base"]["min_words"] > config["base"]["max_words"]:
         faults.append("base.min_words is larger than base.max_words, so no sentence could be taken. Swap them.")
     on_base = [name for name, detector in detectors.items() if detector.get("train_on") == "base" and captions["source"] != "none"]

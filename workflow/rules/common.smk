@@ -113,6 +113,11 @@ def data_files(paths):
     return [data_file(config, path) for path in ([paths] if isinstance(paths, str) else paths or [])]
 
 
+def not_made(paths):
+    """Those of these files that the run does not make itself."""
+    return [path for path in paths if not path.startswith(f"results/{config['run']}/")]
+
+
 def user_files():
     """All data files and folders of the user that the run reads, by the key that names them."""
     files = {f"mutate.sets.{name}.words": word_lists([name]) for name in config["mutate"]["sets"]}
@@ -121,7 +126,7 @@ def user_files():
     if config["base"]["source"] == "passages" and CAPTIONED and any(training_table(name) == "base_captions.parquet" for name in DETECTORS):
         files["base.passages"] = data_files(config["base"]["passages"])
     for name in DATASETS:
-        files |= {f"classification.datasets.{name}.{part}.files": dataset_files(name, part) for part in ("train", "test")}
+        files |= {f"classification.datasets.{name}.{part}.files": not_made(dataset_files(name, part)) for part in ("train", "test")}
     if VICTIMS:
         files |= {f"attacks.synonyms.{key}": data_files(config["attacks"]["synonyms"][key]) for key in ("path", "antonyms")}
         files["attacks.language_model"] = local_model({"path": config["attacks"]["language_model"]})
@@ -180,7 +185,7 @@ def mutate_block(name):
 
 def word_lists(sets):
     """The user's word-list files among these sets."""
-    named = [config["mutate"]["sets"][name]["words"] for name in sets]
+    named = [config["mutate"]["sets"][name].get("words") for name in sets if config["mutate"]["sets"][name]["kind"] in ("word", "character")]
     return sorted({data_file(config, words) for words in named if isinstance(words, str) and words not in WORD_LISTS})
 
 
