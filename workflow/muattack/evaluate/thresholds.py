@@ -49,7 +49,7 @@ def check_pairs(scores: pd.DataFrame, who: str = "the classifier") -> pd.DataFra
     labels = scores["label"].to_numpy(np.float64, na_value=np.nan)
     if not np.isin(labels, (0, 1)).all():
         raise InputError(
-            f"A label of the pairs that {who} scored is neither 1 (positive) nor 0: {scores['label'][~np.isin(labels, (0, 1))].iloc[0]!r}."
+            f"A label of the pairs that {who} scored is neither 1 (positive) nor 0: {scores['label'][~np.isin(labels, (0, 1))].iloc[0]}."
         )
     return scores
 
