@@ -28,6 +28,13 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/mutate.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/classify.smk"
+
+
+if any(config["chinese"][key] for key in ("datasets", "simulate", "split")):
+
+    include: "workflow/rules/chinese.smk"
+
+
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/figures.smk"
 

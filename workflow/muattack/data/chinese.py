@@ -14,7 +14,7 @@ import pandas as pd
 from muattack.data.captions import SPLITS
 from muattack.data.datasets import READERS, label_key
 from muattack.errors import InputError
-from muattack.records import sha256, write_text
+from muattack.records import sha256, write_json, write_text
 from muattack.seeds import digest, generator
 
 LABELS = ("negative", "positive")
@@ -94,6 +94,20 @@ def simulate_reviews(train: int = 1200, test: int = 300, seed: int = 0, name: st
     frame = frame.astype({"label": "int8"})
     counts = {split: int((frame["split"] == split).sum()) for split in SPLITS}
     return frame, {"dataset": name, "labels": list(LABELS), "rows": counts, "seed": seed, "simulated": True}
+
+
+def write_reviews(train: int, test: int, seed: int, out: Mapping[str, str | os.PathLike], meta: str | os.PathLike) -> None:
+    """Write made-up reviews as two files of JSON lines {"text", "label"}, as `split_file` does, and their meta as JSON.
+
+    out: {"train": path, "test": path}. What validates is not cut off here: whoever reads the files does so.
+    """
+    frame, about = simulate_reviews(train, test, seed)
+    for part, rows in frame.groupby(frame["split"].where(frame["split"] == "test", "train")):
+        lines = [
+            json.dumps({"text": text, "label": label}, ensure_ascii=False) for text, label in zip(rows["text"], rows["label"].tolist(), strict=True)
+        ]
+        write_text(out[part], "".join(f"{line}\n" for line in lines))
+    write_json(meta, about | {"rows": {"train": train, "test": test}})
 
 
 def _review(label: int, rng: random.Random) -> str:

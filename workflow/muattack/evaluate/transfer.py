@@ -75,6 +75,12 @@ def read_answers(target: object, texts: Sequence[str], labels: Sequence[str] | M
     return np.array(found, np.int64)[inverse]
 
 
+def answer_classes(labels: Sequence[str], others: Mapping[str, str] | None = None) -> dict[str, int]:
+    """Return {answer: class} for the names of the classes, and for what else may be answered ({answer: name}), where its class is one of these."""
+    found = {name: number for number, name in enumerate(labels)}
+    return found | {str(answer): found[name] for answer, name in (others or {}).items() if name in found}
+
+
 def _open(target: object) -> Callable:
     if isinstance(target, str | os.PathLike) and (Path(target).is_dir() or ":" not in str(target)):
         from muattack.detect.detector import load_detector
@@ -187,7 +193,7 @@ def transfer_table(transfers: Sequence[Transfer], confidence: float = 0.95) -> p
     rows = []
     for transfer in transfers:
         header, records = transfer.header, transfer.records
-        about = {"dataset": header["dataset"], "method": header["attack"]["method"]}
+        about = {"dataset": header["dataset"], "method": method_of(header)}
         status = np.array([record["status"] for record in records], dtype=object)
         right = np.isin(status, ENDED) | np.array(
             [record["status"] != "skipped" and record["predicted_before"] == record["label"] for record in records], dtype=bool
@@ -207,6 +213,11 @@ def transfer_table(transfers: Sequence[Transfer], confidence: float = 0.95) -> p
                 shares = _target(part, confidence)
                 rows += [{**about, "model": name, "role": "target", "texts": which, **one} for one in shares]
     return pd.DataFrame(rows, columns=COLUMNS).astype({"n": "int64", "value": float, "low": float, "high": float})
+
+
+def method_of(header: Mapping) -> str:
+    """Return what an attack is called in the table: its operator set, for two sets can be of one method."""
+    return header["attack"].get("operator") or header["attack"]["method"]
 
 
 def _target(answers: pd.DataFrame, confidence: float) -> list[dict]:
