@@ -95,7 +95,7 @@ def test_every_schema_key_is_described_and_has_a_default():
     # Optional keys of entries that users name; each is explained in a comment of config.yaml.
     optional = {"replacement", "case", "case_sensitive", "occurrences", "revision", "start", "labels", "attacked"}
     of_data_sets = {"format", "header", "quoted", "text", "label", "validation", "train_rows", "test_rows", "lower_case"}
-    optional |= {"share", "variant", "style", "characters", "defence", "function", "file"}
+    optional |= {"share", "variant", "style", "characters", "defence", "function", "file", "severity"}
     have = {path[-1] for path in paths(read_yaml(DEFAULTS))}
     assert {key for key, _ in walk(schema)} - have == optional | of_data_sets
     comments = "\n".join(line for line in DEFAULTS.read_text(encoding="utf-8").splitlines() if line.lstrip().startswith("#"))

@@ -453,6 +453,47 @@ def _target_faults(where: str, target: dict, config: dict) -> list[str]:
     return faults
 
 
+def _corrupted_faults(config: dict, defaults: dict) -> list[str]:
+    """Return what is wrong with the block `corrupted`, where it is on."""
+    corrupted, detectors = config["corrupted"], config["detectors"]
+    if not corrupted["severities"]:
+        return []
+    faults = []
+    if not any(corrupted["weights"].values()):
+        faults.append("corrupted.weights are all 0, so there is nothing to corrupt with. Give at least one above 0, as in typo: 0.05.")
+    base, usual = corrupted["base"], defaults.get("corrupted", {})
+    kinds = (".json", ".txt", ".jsonl", ".parquet")
+    if base not in ("run", "own") and not base.endswith(kinds):
+        faults.append(f"corrupted.base is `{base}`, but must be run, own, or the path of a file that ends in {', '.join(kinds)}.")
+    if base.endswith(".json"):
+        faults += [
+            f"corrupted.{key} is {corrupted[key]!r}, but the base {base} is fitted already and brings its own. Leave {key} out, or give a corpus."
+            for key in ("synonyms", "common_words", "min_length")
+            if corrupted[key] != usual.get(key, corrupted[key])
+        ]
+    for name in corrupted["detectors"]:
+        if config["captions"]["source"] == "none":
+            faults.append(f"corrupted.detectors names {name}, but captions.source is none, so the run has no detectors. Write `detectors: []`.")
+        elif name not in detectors:
+            faults.append(f"corrupted.detectors names the unknown detector `{name}`. {_nearest(name, detectors)}")
+    if not corrupted_classifiers(config):
+        faults.append(
+            "corrupted.severities is not empty, but there is nobody to judge the texts. Name detectors, as in corrupted: {detectors: [finetune]}, or a data set under "
+            "classification.datasets."
+        )
+    return faults
+
+
+def corrupted_classifiers(config: dict) -> list[tuple[str, str]]:
+    """Return who judges corrupted texts, (data set, detector or defence), captions first; nobody where the block `corrupted` is off."""
+    if not config["corrupted"]["severities"]:
+        return []
+    classification = config["classification"]
+    defences = [name for name, entry in classification["defences"].items() if (entry or {}).get("attacked", True)]
+    found = [] if config["captions"]["source"] == "none" else [(CAPTIONS, name) for name in config["corrupted"]["detectors"]]
+    return found + [(dataset, defence) for dataset in classification["datasets"] for defence in defences]
+
+
 def _meaning_faults(config: dict, defaults: dict) -> list[str]:
     """Return what a schema cannot say: references between keys, sums, conditions."""
     faults = []
@@ -509,7 +550,7 @@ def _meaning_faults(config: dict, defaults: dict) -> list[str]:
             "or write `source: simulate`."
         )
     faults += _attack_faults(config, set(detectors) | set(defaults.get("detectors", ())))
-    faults += _chinese_faults(config)
+    faults += _chinese_faults(config) + _corrupted_faults(config, defaults)
     if config["base"]["min_words"] > config["base"]["max_words"]:
         faults.append("base.min_words is larger than base.max_words, so no sentence could be taken. Swap them.")
     on_base = [name for name, detector in detectors.items() if detector.get("train_on") == "base" and captions["source"] != "none"]

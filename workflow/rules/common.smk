@@ -16,7 +16,7 @@ from muattack.attack.names import WITH_SYNONYMS
 from muattack.config import check_config, data_file, files_inside
 from muattack.errors import InputError
 from muattack.evaluate.attack_families import CAPTIONS, attack_figures, attack_tables, labels_of, victims_of
-from muattack.mutate.registry import WORD_LISTS, check_tasks, load_sets
+from muattack.mutate.registry import check_tasks, files_of, load_sets
 from muattack.results import (
     FIGURE_DETECTORS,
     attack_settings,
@@ -120,7 +120,11 @@ def not_made(paths):
 
 def user_files():
     """All data files and folders of the user that the run reads, by the key that names them."""
-    files = {f"mutate.sets.{name}.words": word_lists([name]) for name in config["mutate"]["sets"]}
+    files = {
+        f"mutate.sets.{name}.{key}": files_inside(data_files(path))
+        for name, entry in config["mutate"]["sets"].items()
+        for key, path in files_of(entry).items()
+    }
     if config["captions"]["source"] == "files":
         files |= {f"captions.files.{source}": data_files(config["captions"]["files"][source]) for source in SOURCES}
     if config["base"]["source"] == "passages" and CAPTIONED and any(training_table(name) == "base_captions.parquet" for name in DETECTORS):
@@ -183,10 +187,10 @@ def mutate_block(name):
     return json.dumps({"sets": sets, "tasks": tasks, "apply": mutate["apply"], "classes": mutate["classes"]}, ensure_ascii=False)
 
 
-def word_lists(sets):
-    """The user's word-list files among these sets."""
-    named = [config["mutate"]["sets"][name].get("words") for name in sets if config["mutate"]["sets"][name]["kind"] in ("word", "character")]
-    return sorted({data_file(config, words) for words in named if isinstance(words, str) and words not in WORD_LISTS})
+def set_files(sets):
+    """The user's files that these sets read: word lists, bases, synonyms."""
+    paths = [path for name in sets for path in files_of(config["mutate"]["sets"][name]).values()]
+    return sorted(set(files_inside(data_files(paths))))
 
 
 def base_captions(wildcards):

@@ -5,7 +5,7 @@
 rule mutate_captions:
     input:
         captions="results/{run}/captions.parquet",
-        lists=lambda wildcards: word_lists(members(wildcards.set)),
+        lists=lambda wildcards: set_files(members(wildcards.set)),
         library=library("mutate_captions"),
     output:
         "results/{run}/mutants/{set}.parquet",
@@ -33,7 +33,7 @@ rule mutate_captions:
 rule mutate_operators:
     input:
         captions="results/{run}/captions.parquet",
-        lists=word_lists(config["mutate"]["sets"]),
+        lists=set_files(config["mutate"]["sets"]),
         library=library("mutate_operators"),
     output:
         "results/{run}/mutants/operators.parquet",

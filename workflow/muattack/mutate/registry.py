@@ -28,6 +28,12 @@ KINDS: dict[str, str | Callable] = {
     "chinese": "muattack.mutate.chinese:chinese_set",
 }
 WORD_LISTS = ("adjectives", "adverbs", "articles")
+# By kind the keys whose text is the path of a file (or folder) of the user's, unless it is one of these words.
+FILES: dict[str, dict[str, tuple[str, ...]]] = {
+    "word": {"words": WORD_LISTS},
+    "character": {"words": WORD_LISTS},
+    "corrupt": {"base": ("own",), "synonyms": ("own", "wordnet", "auto", "none")},
+}
 # Names that mean something else where a set's or a task's name may stand.
 RESERVED = ("clean", "operators", "H_vs_M", "meta")
 APPLY = ("jointly", "individually")
@@ -96,6 +102,12 @@ def make_set(name: str, settings: Mapping, folder: str | Path | None = None) -> 
         module, _, function = factory.partition(":")
         factory = getattr(importlib.import_module(module), function)
     return factory(name, {key: value for key, value in settings.items() if key != "kind"}, Path(folder or "."))
+
+
+def files_of(settings: Mapping) -> dict[str, str]:
+    """Return the files that a set's settings name, {key: path as it is written}."""
+    keys = FILES.get(settings["kind"], {})
+    return {key: settings[key] for key, words in keys.items() if isinstance(settings.get(key), str) and settings[key] not in words}
 
 
 def check_tasks(mutate: Mapping, sets: Mapping[str, OperatorSet]) -> None:
