@@ -33,10 +33,10 @@ ENGLISH = {"silly", "sally", "sully", "plan", "street", "strait"}
         ("silly", 0, "S4"),
         ("republicans", 1, "RE114252"),
         ("republiecans", 1, "RE114252"),
-        ("stupid", 1, "ST13"),
-        ("stupppd", 1, "ST13"),
-        ("iddiot", 1, "ID3"),
-        ("idiot", 1, "ID3"),
+        ("stolid", 1, "ST43"),
+        ("stollld", 1, "ST43"),
+        ("edditor", 1, "ED36"),
+        ("editor", 1, "ED36"),
         ("pfister", 0, "P236"),
         ("ashcraft", 0, "A2613"),
         ("tymczak", 0, "T522"),
@@ -74,14 +74,14 @@ def test_letters_of_other_scripts_keep_their_case_and_others_stay():
 
 
 def test_tokens_are_words_with_the_signs_that_stand_for_letters():
-    assert tokens("That's $illy! s!lly, st*pid. 911 red-hot j@r 😀 s\u200blow end.Next") == [
-        "That's", "$illy", "s!lly", "st*pid", "red", "hot", "j@r", "s\u200blow", "end", "Next",
+    assert tokens("That's $illy! s!lly, st*lid. 911 red-hot j@r 😀 s\u200blow end.Next") == [
+        "That's", "$illy", "s!lly", "st*lid", "red", "hot", "j@r", "s\u200blow", "end", "Next",
     ]  # fmt: skip
 
 
 def test_no_vowel_may_become_another():
-    assert keeps_vowels("stupid", "stupd")
-    assert keeps_vowels("stupid", "stuuuupid")
+    assert keeps_vowels("stolid", "stold")
+    assert keeps_vowels("stolid", "stoooolid")
     assert keeps_vowels("republicans", "repubLIEcans")
     assert keeps_vowels("silly", "s1lly")
     assert not keeps_vowels("silly", "sully")
@@ -160,7 +160,7 @@ def test_a_table_is_read_and_ordinary_spellings_left_out(tmp_path):
 def test_a_table_of_the_wrong_shape_is_an_error(tmp_path, content, said):
     path = tmp_path / "table.json"
     path.write_text(content, encoding="utf-8")
-    with pytest.raises(InputError, match="table.json") as raised:
+    with pytest.raises(InputError, match=r"table\.json") as raised:
         read_table(path)
     assert said in str(raised.value)
 

@@ -45,7 +45,7 @@ IGNORED = frozenset({"Mn", "Me", "Cf"})
 
 
 def tokens(text: str) -> list[str]:
-    """Return the text's tokens that hold a letter: words, also with signs inside that stand for letters (st*pid, j0ke, $illy)."""
+    """Return the text's tokens that hold a letter: words, also with signs inside that stand for letters (st*lid, j0ke, $illy)."""
     return [found for found in TOKEN.findall(text) if any(character.isalpha() for character in found)]
 
 

@@ -56,7 +56,7 @@ def classify(word: str, form: str, english: Collection[str] | None = None) -> st
     The first that fits counts, for people mix them:
     SpecialChar: the form has a character that is no English letter, and the word has not.
     MixedCase+: capitals of a form that mixes cases spell an English word of LETTERS letters at least, other than the word: side by side
-    (repubLIEcans, democRATs), or all of them in order (sPrInG: pig). The table's own example, stuPiD, spells no word; that they spell one
+    (repubLIEcans, democRATs), or all of them in order (sPrInG: pig). The table's own example spells no word; that they spell one
     is what it says of the type. `english` are the words that count, by default those with USAGE uses in `english_words`.
     MixedCase: the word's letters with other capitals. A form all in capitals, or with the first one only, is none.
     Abbr: letters of the word are left out and nothing is put in; capitals do not matter. A lost double letter (sily) is one.

@@ -41,7 +41,7 @@ class Normaliser(Protocol):
 class WordNormaliser:
     """Base of normalisers that look at one word at a time; subclasses give `correct(word)`, and a text is done word by word.
 
-    A word is a token as people write it (`anthro.TOKEN`), so st*pid and j@r are one. Equal words get equal results.
+    A word is a token as people write it (`anthro.TOKEN`), so st*lid and j@r are one. Equal words get equal results.
     """
 
     name: str
