@@ -6,24 +6,11 @@ import micro
 import pandas as pd
 import pytest
 import yaml
-from driver import run_script
 
 from muattack.attack.records import read_attack, write_attack
 from muattack.config import check_config, overlay, read_config
 from muattack.records import read_meta, read_records, write_records
 from muattack.results import attack_settings, training_settings
-
-
-@pytest.fixture
-def run(root, tmp_path):
-    def run_rule(name, *, input=(), output=(), params=None, wildcards=None):
-        spec = {
-            "rule": name, "script": str(root / "workflow" / "scripts" / f"{name}.py"), "log": str(tmp_path / f"{name}.log"),
-            "input": input, "output": output, "params": params or {}, "wildcards": wildcards or {},
-        }  # fmt: skip
-        return run_script(spec, tmp_path)
-
-    return run_rule
 
 
 @pytest.fixture
