@@ -30,9 +30,9 @@ include: "workflow/rules/train.smk"
 include: "workflow/rules/classify.smk"
 
 
-if any(config["chinese"][key] for key in ("datasets", "simulate", "split")):
+for family in families_of(config):
 
-    include: "workflow/rules/chinese.smk"
+    include: f"workflow/rules/{family}.smk"
 
 
 include: "workflow/rules/evaluate.smk"

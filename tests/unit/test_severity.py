@@ -8,7 +8,8 @@ from matplotlib.colors import to_rgb
 from muattack.errors import InputError
 from muattack.evaluate.attacks import difference_interval, share_interval
 from muattack.evaluate.auc import auc_value
-from muattack.evaluate.severity import COLUMNS, PUBLISHED, predictions_table, published_accuracy, severity_table
+from muattack.evaluate.predictions import predictions_table
+from muattack.evaluate.severity import COLUMNS, PUBLISHED, published_accuracy, severity_table
 from muattack.figures.severity import PUBLISHED_LOOK, draw_severity
 from muattack.figures.style import save
 

@@ -59,6 +59,10 @@ DEFENDERS = {
     "gather_attacks": 10,
 }
 DEFENDERS_MINILM = {"pretrain_dataset_encoder": 2, "train_classifier": 10, "attack_texts": 20}
+CORRUPTED = {"fit_corruptions": 1, "corrupt_texts": 1, "train_detector": 2, "score_corrupted": 2, "write_severity_tables": 1, "plot_severity": 1}
+CORRUPTED_IMDB = {"collect_dataset": 1, "train_classifier": 1, "fit_corruptions": 1, "corrupt_texts": 1, "score_corrupted": 1, "plot_severity": 1}
+# What needs no data but its own.
+EMBEDDED = {"config", "corrupted"}
 ABLATIONS = {"collect_dataset": 1, "train_classifier": 17, "attack_texts": 32, "gather_attacks": 16, "plot_attacks": 5, "write_attack_tables": 1}
 
 
@@ -70,11 +74,13 @@ ABLATIONS = {"collect_dataset": 1, "train_classifier": 17, "attack_texts": 32, "
         (["defenders"], DEFENDERS, {"collect_captions", "train_detector", "compute_metrics", "write_tables", "plot_roc", "pretrain_encoder"}),
         (["defenders", "defenders_minilm"], DEFENDERS_MINILM, {"train_detector"}),
         (["defenders", "ablations"], ABLATIONS, {"train_detector"}),
+        (["corrupted"], CORRUPTED, {"attack_texts", "collect_dataset"}),
+        (["corrupted_imdb"], CORRUPTED_IMDB, {"attack_texts", "collect_captions", "train_detector"}),
     ],
     ids="+".join,
 )
 def test_dry_run(root, data, tmp_path, names, made, not_made, monkeypatch):
-    if names != ["config"] and not data.is_dir():
+    if names[0] not in EMBEDDED and not data.is_dir():
         pytest.skip(f"the real data is not at {data}; set MUATTACK_DATA to its folder")
     monkeypatch.setenv("MUATTACK_DATA", str(data))
     files = [str(root / "config" / f"{name}.yaml") for name in names]
@@ -87,7 +93,7 @@ def test_dry_run(root, data, tmp_path, names, made, not_made, monkeypatch):
 
 
 def test_every_shipped_configuration_has_a_dry_run(root):
-    assert {path.stem for path in (root / "config").glob("*.yaml")} == {"config", "captions", "defenders", "defenders_minilm", "ablations"}
+    assert {path.stem for path in (root / "config").glob("*.yaml")} == {"config", "captions", "defenders", "defenders_minilm", "ablations", "corrupted", "corrupted_imdb"}
 
 
 def test_frozen_encoder_dry_run(root, tmp_path):

@@ -46,6 +46,15 @@ def tables_of(detectors: dict[str, dict]) -> list[str]:
     return sorted(tables)
 
 
+def families_of(config: dict) -> list[str]:
+    """Return the families of perturbations that the configuration turns on, by the names of their rules' files."""
+    on = {
+        "chinese": any(config["chinese"][key] for key in ("datasets", "simulate", "split")),
+        "corrupted": bool(config["corrupted"]["severities"]),
+    }
+    return [name for name, wanted in on.items() if wanted]
+
+
 def sweep_detectors(detectors: dict[str, dict]) -> dict[str, float]:
     """Return the detectors of the m sweep, {name: m} by rising m: those named rr_m{...} with an `rr` share."""
     found = {name: detector["rr"] for name, detector in detectors.items() if name.startswith("rr_m") and detector.get("rr") is not None}

@@ -22,6 +22,7 @@ from muattack.results import (
     attack_settings,
     attacked_texts,
     cached_draws,
+    families_of,
     figures_of,
     language_encoder,
     most_synonyms,

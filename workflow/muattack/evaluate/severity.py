@@ -4,8 +4,6 @@ Severity 0 is the texts as they are. Every classifier sees the same texts at eve
 by pair, and all AUCs come from the same resamples.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 
@@ -25,38 +23,6 @@ SOURCE = (
 )
 
 
-def predictions_table(
-    classifier: str, severity: float, ids: Sequence[str], labels: Sequence[int], probabilities: np.ndarray, images: Sequence[str] | None = None
-) -> pd.DataFrame:
-    """Return a classifier's predictions at one severity as `severity_table` reads them.
-
-    `probabilities` is what a detector's `predict` returns (n, classes). Columns: classifier, severity, id, image_id (what is drawn
-    together in intervals; the id where there is none), label, predicted (the likeliest class, of equals the last, so that 0.5 is machine)
-    and score (of the last class). Raises InputError where a probability is not finite or the shapes differ.
-    """
-    probabilities = np.asarray(probabilities, float)
-    if probabilities.ndim != 2 or probabilities.shape[1] < 2 or not len(ids) == len(labels) == len(probabilities):
-        raise InputError(
-            f"The predictions of {classifier} at severity {severity:g} have the shape {probabilities.shape} for {len(ids)} texts and {len(labels)} labels, "
-            "but must be (texts, classes), two classes at least."
-        )
-    if not np.isfinite(probabilities).all():
-        row = int(np.flatnonzero(~np.isfinite(probabilities).all(axis=1))[0])
-        raise InputError(f"{classifier} gave text {ids[row]} at severity {severity:g} a probability that is not finite. Mend the classifier.")
-    classes = probabilities.shape[1]
-    return pd.DataFrame(
-        {
-            "classifier": classifier,
-            "severity": float(severity),
-            "id": list(ids),
-            "image_id": list(ids if images is None else images),
-            "label": np.asarray(labels, int),
-            "predicted": classes - 1 - probabilities[:, ::-1].argmax(axis=1),
-            "score": probabilities[:, -1],
-        }
-    )
-
-
 def published_accuracy(dataset: str, severity: float) -> float | None:
     """Return the accuracy that the source prints for a data set, by its name (imdb, IMDB), and a severity; None where it prints none."""
     key = "".join(letter for letter in dataset.lower() if letter.isalnum())
@@ -66,7 +32,7 @@ def published_accuracy(dataset: str, severity: float) -> float | None:
 def severity_table(predictions: pd.DataFrame, dataset: str = "", confidence: float = 0.95, resamples: int = 1000, seed: int = 0) -> pd.DataFrame:
     """Return accuracy, its change from severity 0 and, for two classes, AUC by classifier and severity (COLUMNS, one row a metric).
 
-    `predictions` holds the rows of `predictions_table` for all classifiers and severities. n counts texts. Accuracy has Wilson's
+    `predictions` holds the rows of `evaluate.predictions.predictions_table` for all classifiers and severities. n counts texts. Accuracy has Wilson's
     interval, at the effective number of texts where several share an image_id; its change Newcombe's for paired shares; AUC (class 1
     above class 0) percentiles of a bootstrap over image_ids. What is undefined is NaN with a note. Raises InputError for missing or
     repeated rows, severities that see other texts or labels than the others, and scores that are not finite.
@@ -115,7 +81,9 @@ def _checked(predictions: pd.DataFrame) -> pd.DataFrame:
     needed = [*KEYS, "label", "predicted", "score"]
     lacking = [column for column in needed if column not in predictions.columns]
     if lacking:
-        raise InputError(f"The predictions lack the column {', '.join(lacking)}. They need {', '.join(needed)}; predictions_table makes them.")
+        raise InputError(
+            f"The predictions lack the column {', '.join(lacking)}. They need {', '.join(needed)}; evaluate.predictions.predictions_table makes them."
+        )
     if predictions.empty:
         raise InputError("There are no predictions to tabulate. Score the texts of at least one severity.")
     frame = predictions if "image_id" in predictions.columns else predictions.assign(image_id=predictions["id"])

@@ -284,6 +284,18 @@ def _some(words: list[str], min_length: int) -> list[str]:
     return words
 
 
+def make_base(settings: Mapping, texts: Iterable[str], folder: str | Path = ".", where: str = "corrupted") -> Base:
+    """Return the base that the configuration's block `corrupted` asks for: base, synonyms, common_words and min_length.
+
+    `base` is run (fitted on `texts`), own, a fitted base (.json), which brings the other three along, or a corpus; paths count from `folder`. Raises InputError.
+    """
+    fitting = {key: settings[key] for key in ("synonyms", "common_words", "min_length")}
+    if settings["base"] == "run":
+        return fit_base(texts, **fitting, folder=folder)
+    fitted = settings["base"].endswith(".json")
+    return _configured_base({"base": settings["base"]} | ({} if fitted else fitting), Path(folder), where)[0]
+
+
 def save_base(path: str | os.PathLike, base: Base) -> None:
     """Write a base as JSON, complete or not at all."""
     write_text(path, base.content)
