@@ -4,9 +4,9 @@ import pytest
 
 from muattack.config import DEFAULTS, read_yaml
 from muattack.errors import InputError
-from muattack.mutate import registry
+from muattack.mutate import corrupt, registry
 from muattack.mutate.operator import Edit, Mutation
-from muattack.mutate.registry import OperatorSet, check_tasks, join, load_sets, make_set, own_list, resolve
+from muattack.mutate.registry import OperatorSet, check_tasks, files_of, join, load_sets, make_set, own_list, resolve
 
 MUTATE = read_yaml(DEFAULTS)["mutate"]
 NINE = [f"{kind}_{words}" for kind in ("word", "char_a", "char_e") for words in ("articles", "adjectives", "adverbs")]
@@ -42,6 +42,16 @@ def test_own_files_and_lists(tmp_path):
     assert listed.operator.apply("No one, nobody").text == "N0 0ne, nobody"
     exact = make_set("mine", {"kind": "word", "words": ["May", "may"], "case_sensitive": True})
     assert exact.operator.apply("May may MAY").text == "MAY"
+
+
+def test_files_that_a_set_names():
+    assert [files_of(settings) for settings in MUTATE["sets"].values()] == [{}] * 9
+    assert files_of({"kind": "word", "words": "mine.txt"}) == {"words": "mine.txt"}
+    assert files_of({"kind": "word", "words": ["red"]}) == {}
+    assert files_of({"kind": "corrupt", "severity": 1, "base": "mine.json"}) == {"base": "mine.json"}
+    assert files_of({"kind": "corrupt", "severity": 1, "base": "own", "synonyms": "wn/dict"}) == {"synonyms": "wn/dict"}
+    for source in corrupt.SYNONYM_SOURCES:
+        assert files_of({"kind": "corrupt", "severity": 1, "synonyms": source}) == {}
 
 
 def test_a_set_that_can_match_nothing_is_allowed_and_counted():
