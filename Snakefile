@@ -12,6 +12,8 @@
 #   datasets/{dataset}.parquet                                     topic and sentiment sets, rows in are rows out
 #   classifiers/{dataset}/{defence}/                               one for each defence; {defence}.scores.parquet beside it
 #   attacks/{victim}/{attack}.jsonl                                one record a text that was attacked
+#   chinese/                                                       attacks on words of Chinese texts, what other models answered
+#   corrupted/                                                     test texts with natural corruptions, judgements at every severity
 #   tables/{table}.{csv,md}  figures/{figure}.{png,svg}            what a paper prints
 #   logs/{rule}/  benchmarks/{rule}/                               what happened, and what it cost
 from snakemake.utils import min_version

@@ -23,6 +23,7 @@ PACKAGES = (
     "numpy",
     "pandas",
     "pyarrow",
+    "rapidfuzz",
     "regex",
     "safetensors",
     "scikit-learn",
