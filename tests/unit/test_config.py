@@ -54,6 +54,7 @@ FREE = {
     ("chinese", "targets"),
     ("chinese", "simulate"),
     ("chinese", "split"),
+    ("noisyhate", "classifiers"),
 }
 
 
@@ -96,6 +97,7 @@ def test_every_schema_key_is_described_and_has_a_default():
     optional = {"replacement", "case", "case_sensitive", "occurrences", "revision", "start", "labels", "attacked"}
     of_data_sets = {"format", "header", "quoted", "text", "label", "validation", "train_rows", "test_rows", "lower_case"}
     optional |= {"share", "variant", "style", "characters", "defence", "function", "file", "severity"}
+    optional |= {"table", "corpus", "level", "distance", "strict", "minimum", "detector", "dataset", "normaliser", "name", "ask", "key"}
     have = {path[-1] for path in paths(read_yaml(DEFAULTS))}
     assert {key for key, _ in walk(schema)} - have == optional | of_data_sets
     comments = "\n".join(line for line in DEFAULTS.read_text(encoding="utf-8").splitlines() if line.lstrip().startswith("#"))
@@ -228,6 +230,60 @@ def test_a_fault_of_a_data_set_is_explained(config, changes, parts):
     with pytest.raises(InputError) as error:
         check_config(config)
     assert all(part in str(error.value) for part in parts), str(error.value)
+
+
+NOISYHATE = {"source": "captions", "classifiers": {"finetune": {"detector": "finetune"}}}
+MODEL = {"path": "folder", "labels": ["fair", "unfair"], "positive": "unfair"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "parts"),
+    [
+        ({"source": "caption"}, ["noisyhate.source names `caption`", "Did you mean `captions`?"]),
+        ({"pairs": "a.csv"}, ["noisyhate.source is captions and noisyhate.pairs a.csv", "Set the other to null"]),
+        ({"positive": "machin"}, ["noisyhate.positive names the unknown class `machin`", "Did you mean `machine`?"]),
+        ({"perturbations": "dem"}, ["noisyhate.perturbations is `dem`", "{table: forms.json}"]),
+        ({"perturbations": {"corpus": ["a.txt"], "levl": 1}}, ["Unknown key `levl` at noisyhate.perturbations", "Did you mean `level`?"]),
+        ({"perturbations": {"corpus": ["a.txt"], "table": "a.json"}}, ["must have either a table or a corpus"]),
+        ({"perturbations": {"table": "a.json", "level": 1}}, ["level goes with a corpus, not with a table"]),
+        ({"proxy": "finetun"}, ["noisyhate.proxy names `finetun`", "Did you mean `finetune`?"]),
+        ({"threshold": 1}, ["noisyhate.threshold is 1", "less than 1"]),
+        ({"types": []}, ["noisyhate.types is []"]),
+        ({"types": ["Abr"]}, ["noisyhate.types.0 is 'Abr'", "Abbr"]),
+        ({"classifiers": {"mine": {}}}, ["noisyhate.classifiers.mine must have one of detector"]),
+        ({"classifiers": {"mine": {"detector": "r"}}}, ["names the unknown detector `r`"]),
+        ({"classifiers": {"mine": {"defence": "plain"}}}, ["dataset and defence go together"]),
+        ({"classifiers": {"mine": {"defence": "plain", "dataset": "imdb"}}}, ["names the unknown data set `imdb`"]),
+        ({"classifiers": {"mine": {"path": "folder"}}}, ["must name the classes of folder in `labels`"]),
+        ({"classifiers": {"mine": MODEL | {"positive": "unfar"}}}, ["unknown class `unfar`", "Did you mean `unfair`?"]),
+        ({"classifiers": {"mine": {"function": "a:b", "labels": ["x", "y"]}}}, ["labels is for classifiers of yours given by `path`"]),
+        ({"classifiers": {"mine": {"function": "a:b", "positive": "x"}}}, ["a function says itself what it finds"]),
+        ({"classifiers": {"mine": {"detector": "rr", "normaliser": "look-alike"}}}, ["normaliser names the unknown normaliser `look-alike`"]),
+        ({"normalisers": ["confusables", "look-alikes+pyspelchecker"]}, ["noisyhate.normalisers.1", "Did you mean `pyspellchecker`?"]),
+        ({"normalisers": ["look-alikes+serpapi"]}, ["unknown normaliser `serpapi`"]),
+        ({"normalisers": [{"name": "mine", "ask": "a:b"}]}, ["noisyhate.normalisers.0 lacks the key `key`"]),
+        ({"normalisers": ["symspellpy", {"name": "symspellpy", "ask": "a:b", "key": "C"}]}, ["names symspellpy twice"]),
+        ({"judging": {"rule": "most"}}, ["noisyhate.judging.rule is 'most'", "majority, mean"]),
+    ],
+)
+def test_a_fault_of_noisyhate_is_explained(config, changes, parts):
+    with pytest.raises(InputError) as error:
+        check_config(overlay(overlay(config, {"noisyhate": NOISYHATE}), {"noisyhate": changes}))
+    assert all(part in str(error.value) for part in parts), str(error.value)
+
+
+def test_a_run_with_pairs_alone_needs_no_texts_of_its_own(config):
+    config["captions"].update(source="none")
+    with pytest.raises(InputError, match="there is nothing to do"):
+        check_config(config)
+    config["noisyhate"].update(pairs="pairs.csv", classifiers={"mine": MODEL, "other": {"function": "a:b"}})
+    assert check_config(config)["noisyhate"]["source"] is None
+
+
+def test_the_names_of_normalisers_are_those_that_can_be_made():
+    from muattack.mutate import normalise_text, normaliser_names
+
+    assert (normaliser_names.OFFLINE, normaliser_names.WEB) == (tuple(normalise_text.OFFLINE), tuple(normalise_text.WEB))
 
 
 def test_a_run_without_captions_needs_none_of_what_they_need(config):

@@ -13,7 +13,8 @@ import jsonschema
 import yaml
 
 from muattack.errors import InputError
-from muattack.evaluate.attack_families import BOUNDED, CAPTIONS, victims_of
+from muattack.evaluate.attack_families import BOUNDED, CAPTIONS, labels_of, victims_of
+from muattack.mutate.normaliser_names import OFFLINE, WEB
 from muattack.results import language_encoder
 
 SCHEMA = Path(__file__).parents[1] / "schemas" / "config.schema.yaml"
@@ -33,6 +34,7 @@ REMOVABLE = (
     ("chinese", "targets"),
     ("chinese", "simulate"),
     ("chinese", "split"),
+    ("noisyhate", "classifiers"),
 )
 # Begins the path of a file that the run makes itself, counted from its results.
 MADE = "run:"
@@ -494,6 +496,92 @@ def corrupted_classifiers(config: dict) -> list[tuple[str, str]]:
     return found + [(dataset, defence) for dataset in classification["datasets"] for defence in defences]
 
 
+def _noisyhate_faults(config: dict) -> list[str]:
+    """Return what is wrong with the block `noisyhate`, where it is on."""
+    noisyhate, datasets = config["noisyhate"], config["classification"]["datasets"]
+    source, classifiers, forms = noisyhate["source"], noisyhate["classifiers"], noisyhate["perturbations"]
+    if not source and not noisyhate["pairs"]:
+        return []
+    faults = []
+    if source and noisyhate["pairs"]:
+        faults.append(
+            f"noisyhate.source is {source} and noisyhate.pairs {noisyhate['pairs']}, but pairs come from one of them. Set the other to null."
+        )
+    known = [*([CAPTIONS] if config["captions"]["source"] != "none" else []), *datasets]
+    if source and source not in known:
+        faults.append(f"noisyhate.source names `{source}`, which the run has not. {_nearest(source, known)}")
+    classes = labels_of(config, source) if source in known else []
+    if classes and noisyhate["positive"] not in (None, *classes):
+        faults.append(f"noisyhate.positive names the unknown class `{noisyhate['positive']}`. {_nearest(noisyhate['positive'], classes)}")
+    if isinstance(forms, str) and forms != "demo":
+        faults.append(f"noisyhate.perturbations is `{forms}`, but must be demo, {{table: forms.json}} or {{corpus: [texts.txt]}}.")
+    elif isinstance(forms, dict) and ("table" in forms) == ("corpus" in forms):
+        faults.append("noisyhate.perturbations must have either a table or a corpus, as in {table: forms.json} or {corpus: [texts.txt]}.")
+    elif isinstance(forms, dict) and "table" in forms and len(forms) > 1:
+        faults.append(
+            f"noisyhate.perturbations: {', '.join(key for key in forms if key != 'table')} goes with a corpus, not with a table. Take it out."
+        )
+    if source and noisyhate["proxy"] not in (None, *classifiers):
+        faults.append(
+            f"noisyhate.proxy names `{noisyhate['proxy']}`, which is none of noisyhate.classifiers. {_nearest(noisyhate['proxy'], classifiers)}"
+        )
+    for name, entry in classifiers.items():
+        faults += _scorer_faults(f"noisyhate.classifiers.{name}", entry, config)
+    for number, entry in enumerate(noisyhate["normalisers"]):
+        if isinstance(entry, str):
+            faults += _normaliser_faults(f"noisyhate.normalisers.{number}", entry)
+    names = [entry if isinstance(entry, str) else entry["name"] for entry in noisyhate["normalisers"]]
+    faults += [f"noisyhate.normalisers names {name} twice. Keep one." for name in dict.fromkeys(names) if names.count(name) > 1]
+    return faults
+
+
+def _scorer_faults(where: str, entry: dict, config: dict) -> list[str]:
+    """Return what is wrong with one of the classifiers of `noisyhate`."""
+    datasets, defences = config["classification"]["datasets"], config["classification"]["defences"]
+    kinds = [key for key in ("detector", "defence", "path", "function") if key in entry]
+    if len(kinds) != 1:
+        return [f"{where} must have one of detector, dataset with defence, path or function, as in {{detector: finetune}}."]
+    (kind,) = kinds
+    faults = []
+    if "labels" in entry and kind != "path":
+        faults.append(f"{where}.labels is for classifiers of yours given by `path`. Take it out.")
+    if ("dataset" in entry) != (kind == "defence"):
+        faults.append(f"{where}: dataset and defence go together, as in {{dataset: imdb, defence: plain}}.")
+    if kind == "detector":
+        if config["captions"]["source"] == "none":
+            faults.append(f"{where}.detector is {entry['detector']}, but captions.source is none, so the run has no detectors.")
+        elif entry["detector"] not in config["detectors"]:
+            faults.append(f"{where}.detector names the unknown detector `{entry['detector']}`. {_nearest(entry['detector'], config['detectors'])}")
+    if kind == "defence":
+        for key, there in (("dataset", datasets), ("defence", defences)):
+            if key in entry and entry[key] not in there:
+                faults.append(
+                    f"{where}.{key} names the unknown {'data set' if key == 'dataset' else key} `{entry[key]}`. {_nearest(entry[key], there)}"
+                )
+    if faults:
+        return faults
+    own = {
+        "detector": lambda: labels_of(config, CAPTIONS),
+        "defence": lambda: labels_of(config, entry["dataset"]),
+        "path": lambda: entry.get("labels"),
+    }
+    classes = own[kind]() if kind in own else None
+    if kind == "path" and not (classes and "positive" in entry):
+        faults.append(f"{where} must name the classes of {entry['path']} in `labels`, in order, and the one to find in `positive`.")
+    elif classes and entry.get("positive", classes[-1]) not in classes:
+        faults.append(f"{where}.positive names the unknown class `{entry['positive']}`. {_nearest(entry['positive'], classes)}")
+    elif kind == "function" and "positive" in entry:
+        faults.append(f"{where}.positive: a function says itself what it finds, in its last column. Take it out.")
+    return faults + (_normaliser_faults(f"{where}.normaliser", entry["normaliser"]) if "normaliser" in entry else [])
+
+
+def _normaliser_faults(where: str, entry: str) -> list[str]:
+    """Return what is wrong with the name of a normaliser, or of several joined by +."""
+    parts = entry.split("+")
+    known = [*OFFLINE, *(WEB if len(parts) == 1 else ())]
+    return [f"{where} names the unknown normaliser `{part}`. {_nearest(part, known)}" for part in parts if part not in known]
+
+
 def _meaning_faults(config: dict, defaults: dict) -> list[str]:
     """Return what a schema cannot say: references between keys, sums, conditions."""
     faults = []
@@ -544,13 +632,13 @@ def _meaning_faults(config: dict, defaults: dict) -> list[str]:
         faults += _dataset_faults(name, dataset)
     if "encoder" in config["classification"]["defences"]:
         faults.append("classification.defences.encoder: the name `encoder` is taken by the encoder of a data set. Choose another.")
-    if captions["source"] == "none" and not config["classification"]["datasets"]:
+    if captions["source"] == "none" and not config["classification"]["datasets"] and not config["noisyhate"]["pairs"]:
         faults.append(
             "captions.source is none and classification.datasets is empty, so there is nothing to do. Name a data set, as config/defenders.yaml does, "
             "or write `source: simulate`."
         )
     faults += _attack_faults(config, set(detectors) | set(defaults.get("detectors", ())))
-    faults += _chinese_faults(config) + _corrupted_faults(config, defaults)
+    faults += _chinese_faults(config) + _corrupted_faults(config, defaults) + _noisyhate_faults(config)
     if config["base"]["min_words"] > config["base"]["max_words"]:
         faults.append("base.min_words is larger than base.max_words, so no sentence could be taken. Swap them.")
     on_base = [name for name, detector in detectors.items() if detector.get("train_on") == "base" and captions["source"] != "none"]

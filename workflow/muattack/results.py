@@ -51,6 +51,7 @@ def families_of(config: dict) -> list[str]:
     on = {
         "chinese": any(config["chinese"][key] for key in ("datasets", "simulate", "split")),
         "corrupted": bool(config["corrupted"]["severities"]),
+        "noisyhate": bool(config["noisyhate"]["source"] or config["noisyhate"]["pairs"]),
     }
     return [name for name, wanted in on.items() if wanted]
 

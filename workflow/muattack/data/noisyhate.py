@@ -134,6 +134,36 @@ def read_pairs(
     return pd.DataFrame(out, columns=["id", "clean", "perturbed", "place", "start", "end", "word", "form", "type", *extra])
 
 
+def pairs_of(perturbed: pd.DataFrame, texts: pd.DataFrame) -> pd.DataFrame:
+    """Return the texts that were perturbed as pairs, with the columns of `read_pairs`, label and importance.
+
+    perturbed: what `human.perturb` returns of `texts` (id, text, label), row by row. Raises InputError where no text changed.
+    """
+    label = texts["label"].to_numpy()[changed := (perturbed["form"] != "").to_numpy(bool)]
+    rows = perturbed[changed]
+    if rows.empty:
+        reasons = perturbed["reason"].value_counts().sort_index()
+        said = "; ".join(f"{reason} ({count} of {len(perturbed)})" for reason, count in reasons.items()) or "no text is left after cleaning"
+        raise InputError(
+            f"No text was perturbed: {said}. Give noisyhate.perturbations more words, write `skip_unknown: true` or a lower `threshold`, or name another source."
+        )
+    edits = [edit for (edit,) in rows["edits"]]
+    starts = [edit["start"] for edit in edits]
+    return pd.DataFrame(
+        {
+            "id": rows["id"].astype(str),
+            "clean": rows["original"],
+            "perturbed": rows["text"],
+            "place": [len(text[:start].split()) for text, start in zip(rows["original"], starts, strict=True)],
+            "start": starts,
+            "end": [edit["end"] for edit in edits],
+            **{column: rows[column] for column in ("word", "form", "type")},
+            "label": label,
+            "importance": rows["importance"],
+        }
+    ).reset_index(drop=True)
+
+
 def _header(path: str | Path) -> list[str]:
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:

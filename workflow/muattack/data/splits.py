@@ -16,10 +16,15 @@ def chosen_texts(table: pd.DataFrame, count: int | None, seed: int) -> pd.DataFr
     chosen = table[(table["split"] == "test") & (table["source"] != LEFT_OUT)]
     if chosen.empty:
         raise InputError("There is no test text to corrupt. Give the data set test rows, or the captions more images.")
-    if count is not None and count < len(chosen):
-        order = pd.Series([digest(seed, "corrupted", name) for name in chosen["id"]], index=chosen.index)
-        chosen = chosen.loc[chosen.index.isin(order.sort_values(kind="stable").index[:count])]
-    return chosen[["id", "image_id", "text", "label"]].reset_index(drop=True)
+    return draw(chosen[["id", "image_id", "text", "label"]], count, seed, "corrupted").reset_index(drop=True)
+
+
+def draw(rows: pd.DataFrame, count: int | None, seed: int, purpose: str) -> pd.DataFrame:
+    """Return `count` of the rows in their order, drawn by the digest of seed, purpose and `id`; all where count is None."""
+    if count is None or count >= len(rows):
+        return rows
+    order = pd.Series([digest(seed, purpose, name) for name in rows["id"]], index=rows.index)
+    return rows.loc[rows.index.isin(order.sort_values(kind="stable").index[:count])]
 
 
 def training_texts(table: pd.DataFrame) -> list[str]:

@@ -357,6 +357,20 @@ def read_perturbations(entry: object, folder: Path, where: str) -> tuple[dict[st
     return table, resolved
 
 
+def _proxy_score(spec: str, folder: Path) -> Score:
+    """Return the scores of a proxy; a detector, whose folder counts from `folder` as files do, is opened when it is first asked."""
+    if ":" in spec or not (folder / spec).is_dir():
+        return load_proxy(spec)
+    opened: list[Score] = []
+
+    def score(texts: Sequence[str]) -> Sequence[float]:
+        if not opened:
+            opened.append(load_proxy(str(folder / spec)))
+        return opened[0](texts)
+
+    return score
+
+
 def human_set(name: str, settings: Mapping, folder: Path) -> OperatorSet:
     """Make a set of kind `human`; its operators are the pairs of a word and a form. Raises InputError."""
     where = f"mutate.sets.{name}"
@@ -380,7 +394,7 @@ def human_set(name: str, settings: Mapping, folder: Path) -> OperatorSet:
         raise InputError(f"{where}.proxy: expected module:function, the folder of a detector, or null; found {proxy!r}.")
     table, resolved["perturbations"] = read_perturbations(resolved["perturbations"], folder, f"{where}.perturbations")
     operator = HumanOperator(
-        name, table, load_proxy(proxy) if proxy else None, threshold, resolved["skip_unknown"],
+        name, table, _proxy_score(proxy, folder) if proxy else None, threshold, resolved["skip_unknown"],
         [kind for kind in TYPES if kind in resolved["types"]], resolved["seed"],
     )  # fmt: skip
     if not operator.table:

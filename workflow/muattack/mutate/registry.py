@@ -107,7 +107,24 @@ def make_set(name: str, settings: Mapping, folder: str | Path | None = None) -> 
 def files_of(settings: Mapping) -> dict[str, str]:
     """Return the files that a set's settings name, {key: path as it is written}."""
     keys = FILES.get(settings["kind"], {})
-    return {key: settings[key] for key, words in keys.items() if isinstance(settings.get(key), str) and settings[key] not in words}
+    found = {key: settings[key] for key, words in keys.items() if isinstance(settings.get(key), str) and settings[key] not in words}
+    return found | (form_files(settings) if settings["kind"] == "human" else {})
+
+
+def form_files(settings: Mapping) -> dict[str, str]:
+    """Return the files that the forms of words and the proxy of a set of kind `human` come from, {key: path as it is written}."""
+    entry, proxy = settings.get("perturbations"), settings.get("proxy")
+    found = {}
+    if isinstance(entry, Mapping):
+        if isinstance(entry.get("table"), str):
+            found["perturbations.table"] = entry["table"]
+        corpus = entry.get("corpus")
+        if isinstance(corpus, list):
+            found |= {f"perturbations.corpus.{number}": path for number, path in enumerate(corpus, 1) if isinstance(path, str)}
+    # With a colon it is module:function.
+    if isinstance(proxy, str) and ":" not in proxy:
+        found["proxy"] = proxy
+    return found
 
 
 def check_tasks(mutate: Mapping, sets: Mapping[str, OperatorSet]) -> None:
