@@ -299,3 +299,24 @@ def test_the_published_pairs_types(data):
 
     counts = read_pairs(data / "perturbations" / "noisyhate" / "noisyhate.csv")["type"].value_counts()
     assert counts.to_dict() == {"RepeatChar": 475, "MixedCase": 418, "Abbr": 210, "SpecialChar": 174, "MixedCase+": 57, OTHER: 5}
+
+
+def test_files_of_a_set_are_named_and_a_folder_as_proxy_is_opened_late(tmp_path, monkeypatch):
+    files = {"kind": "human", "perturbations": {"corpus": ["a.txt", "b.txt"]}, "proxy": "detector"}
+    assert registry.files_of(files) == {"perturbations.corpus.1": "a.txt", "perturbations.corpus.2": "b.txt", "proxy": "detector"}
+    assert registry.files_of({"kind": "human", "perturbations": {"table": "t.json"}, "proxy": "mine:score"}) == {"perturbations.table": "t.json"}
+    assert registry.files_of({"kind": "human"}) == {}
+
+    opened = []
+
+    def load(spec):
+        opened.append(spec)
+        return lambda texts: [float("silly" in text) for text in texts]
+
+    (tmp_path / "detector").mkdir()
+    monkeypatch.setattr("muattack.mutate.human.load_proxy", load)
+    made = registry.make_set("h", {"kind": "human", "proxy": "detector"}, tmp_path)
+    assert opened == []
+    assert made.operator.apply("a silly dog").edits[0].start == 2
+    made.operator.apply("a lousy dog")
+    assert opened == [str(tmp_path / "detector")]
