@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from muattack.config import DEFAULTS, SCHEMA, check_config, overlay, read_config, read_yaml
+from muattack.config import DEFAULTS, SCHEMA, check_config, corrupted_classifiers, data_file, overlay, read_config, read_yaml
 from muattack.errors import InputError
 from muattack.evaluate.attack_families import victims_of
 from muattack.results import (
@@ -37,9 +37,9 @@ def paths(tree, trail=()):
 
 def test_every_shipped_configuration_passes(root):
     for file in sorted((root / "config").glob("*.yaml")):
-        # Two are made to be laid over the defenders'.
-        below = [root / "config" / "defenders.yaml"] if file.stem in ("ablations", "defenders_minilm") else []
-        assert read_config(*below, file)["run"]
+        # Some are made to be laid over another one.
+        below = {"ablations": "defenders", "defenders_minilm": "defenders", "chinese_real": "chinese"}.get(file.stem)
+        assert read_config(*([root / "config" / f"{below}.yaml"] if below else []), file)["run"]
 
 
 # Entries that users name themselves: a changed name is another entry, no fault. `letters` maps any letters.
@@ -197,6 +197,40 @@ def test_a_fault_is_explained(config, path, value, parts):
     assert all(part in str(error.value) for part in parts), str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("changes", "parts"),
+    [
+        ({"severities": [0]}, ["severities.0 is 0", "more than 0"]),
+        ({"severities": [1.1]}, ["severities.0 is 1.1", "at most 1"]),
+        ({"severities": [0.5, 0.5]}, ["a list without repetitions"]),
+        ({"weights": {"typo": -1}}, ["weights.typo is -1", "at least 0"]),
+        ({"weights": dict.fromkeys(("autocorrect", "autocompletion", "synonym", "typo"), 0)}, ["weights are all 0"]),
+        ({"base": "words.csv"}, ["corrupted.base is `words.csv`", "run, own, or the path"]),
+        ({"base": "mine.json", "synonyms": "none"}, ["corrupted.synonyms is 'none'", "brings its own"]),
+        ({"detectors": ["finetun"]}, ["unknown detector `finetun`", "Did you mean `finetune`?"]),
+        ({"detectors": []}, ["nobody to judge the texts"]),
+        ({"texts": 0}, ["corrupted.texts is 0", "at least 1"]),
+    ],
+)
+def test_a_fault_of_corruptions_is_explained(config, changes, parts):
+    config["corrupted"] = overlay(config["corrupted"] | {"severities": [0.5], "detectors": ["rr"]}, changes)
+    with pytest.raises(InputError) as error:
+        check_config(config)
+    assert all(part in str(error.value) for part in parts), str(error.value)
+
+
+def test_who_judges_corrupted_texts(config):
+    assert corrupted_classifiers(config) == []
+    config["classification"]["datasets"]["toy"] = {"train": ROWS, "test": ROWS, "labels": LABELS}
+    config["classification"]["defences"]["warm"] = {"attacked": False}
+    config["corrupted"].update(severities=[1], detectors=["rr", "finetune"])
+    defences = ["plain", "pgd_kpp", "freelb_pp"]
+    assert corrupted_classifiers(check_config(config)) == [("captions", "rr"), ("captions", "finetune"), *(("toy", name) for name in defences)]
+    config["captions"].update(source="none", images=None)
+    with pytest.raises(InputError, match=r"corrupted\.detectors names rr, but captions\.source is none"):
+        check_config(config)
+
+
 ROWS = {"files": ["a.csv"], "format": "csv", "text": ["text"], "label": "label"}
 LABELS = {0: "negative", 1: "positive"}
 
@@ -229,6 +263,48 @@ def test_a_fault_of_a_data_set_is_explained(config, changes, parts):
     config["classification"]["datasets"]["toy"] = overlay(dataset, changes) if "labels" not in changes else dataset | changes
     with pytest.raises(InputError) as error:
         check_config(config)
+    assert all(part in str(error.value) for part in parts), str(error.value)
+
+
+@pytest.fixture
+def chinese(root):
+    return read_config(root / "config" / "chinese.yaml")
+
+
+SPLIT = {"file": "a.csv", "format": "csv", "text": ["review"], "label": "label"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "parts"),
+    [
+        ({"chinese": {"datasets": ["review"]}}, ["chinese.datasets names the unknown data set `review`", "Did you mean `reviews`?"]),
+        ({"chinese": {"source": "plane"}}, ["chinese.source names the unknown defence `plane`", "Did you mean `plain`?"]),
+        ({"chinese": {"targets": {"dropout": {"defence": "dropuot"}}}}, ["targets.dropout.defence", "Did you mean `dropout`?"]),
+        ({"chinese": {"targets": {"mine": {}}}}, ["chinese.targets.mine must have either a defence or a function"]),
+        ({"chinese": {"targets": {"dropout": {"function": "a:b"}}}}, ["chinese.targets.dropout must have either"]),
+        ({"chinese": {"targets": {"mine": {"function": "chat"}}}}, ["'chat', but must be written module:function"]),
+        (
+            {"chinese": {"targets": {"mine": {"function": "a:b", "labels": {"好": "positve"}}}}},
+            ["unknown class `positve`", "Did you mean `positive`?"],
+        ),
+        ({"chinese": {"targets": {"mine": {"function": "a:b", "datasets": ["news"]}}}}, ["chinese.targets.mine.datasets names `news`"]),
+        ({"chinese": {"targets": {"dropout": {"labels": {"好": "positive"}}}}}, ["chinese.targets.dropout.labels is for functions"]),
+        ({"chinese": {"split": {"reviews": SPLIT}}}, ["chinese.simulate.reviews and chinese.split.reviews would make the same files"]),
+        ({"chinese": {"split": {"mine": SPLIT | {"label": 0}}}}, ["chinese.split.mine names the column 0 by number"]),
+        ({"chinese": {"split": {"mine": SPLIT | {"header": False}}}}, ["names the column 'review' by name"]),
+        ({"chinese": {"split": {"mine": SPLIT | {"label": "review"}}}}, ["'review' is label and text at once"]),
+        ({"chinese": {"simulate": {"reviews": {"train": 19}}}}, ["chinese.simulate.reviews.train is 19", "at least 20"]),
+        ({"chinese": {"simulate": {"reviews": None}}}, ["run:chinese/data/reviews_train.jsonl, which the run does not make"]),
+        ({"mutate": {"sets": {"tradition": None, "rewrite": None, "splitting": None}}}, ["no set of kind chinese"]),
+        ({"mutate": {"sets": {"rewrite": {"styl": "tone"}}}}, ["Unknown key `styl`", "Did you mean `style`?"]),
+        ({"mutate": {"sets": {"rewrite": {"share": 0}}}}, ["mutate.sets.rewrite.share is 0", "more than 0"]),
+        ({"mutate": {"sets": {"mine": {"kind": "chinese"}}}}, ["mutate.sets.mine lacks the key `method`"]),
+        ({"mutate": {"sets": {"mine": {"kind": "word"}}}}, ["mutate.sets.mine lacks the key `words`"]),
+    ],
+)
+def test_a_fault_of_the_chinese_family_is_explained(chinese, changes, parts):
+    with pytest.raises(InputError) as error:
+        check_config(overlay(chinese, changes))
     assert all(part in str(error.value) for part in parts), str(error.value)
 
 
@@ -283,7 +359,13 @@ def test_a_run_with_pairs_alone_needs_no_texts_of_its_own(config):
 def test_the_names_of_normalisers_are_those_that_can_be_made():
     from muattack.mutate import normalise_text, normaliser_names
 
-    assert (normaliser_names.OFFLINE, normaliser_names.WEB) == (tuple(normalise_text.OFFLINE), tuple(normalise_text.WEB))
+    assert (tuple(normalise_text.OFFLINE), tuple(normalise_text.WEB)) == (normaliser_names.OFFLINE, normaliser_names.WEB)
+
+
+def test_files_that_a_run_makes_lie_among_its_results(chinese, monkeypatch):
+    monkeypatch.setenv("MUATTACK_DATA", "/elsewhere")
+    assert data_file(chinese, "run:chinese/data/reviews_test.jsonl") == "results/chinese/chinese/data/reviews_test.jsonl"
+    assert data_file(chinese, "a.csv") == "/elsewhere/a.csv"
 
 
 def test_a_run_without_captions_needs_none_of_what_they_need(config):

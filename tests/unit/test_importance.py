@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import muattack.detect.detector  # noqa: F401 (looks for a socket when it is loaded, which no test may open)
 from muattack.attack import importance as module
-from muattack.attack.importance import NO_WORDS, NOT_CHANGED, NOT_IMPORTANT, attack_texts, importance
+from muattack.attack.importance import NO_WORDS, NOT_CHANGED, NOT_IMPORTANT, Remembering, attack_methods, attack_texts, importance
 from muattack.attack.records import FIELDS, apply_edits, read_attack, read_lines
 from muattack.errors import InputError
 from muattack.mutate.chinese import ChineseOperator, Custom, Rewrite, Splitting
@@ -151,6 +151,49 @@ def test_words_of_a_segmenter_are_left_out_and_perturbed_whole():
     assert sorted(toy.asked[1:4]) == sorted(["很旧好国", "新好好国", "新好很旧"])
     assert toy.asked[4:] == ["新好很旧女子国", "亲斤女子很旧女子国"]
     assert (record["status"], record["words"], record["words_changed"]) == ("succeeded", 3, 2)
+
+
+def test_chance_comes_from_the_run_s_seed_and_the_text():
+    operator = ChineseOperator("rewrite", Rewrite(), words="test_importance:pairs")
+    rows = [("好大新大" * 5, 1), ("差", 0), ("好大新大" * 5, 1)]
+    found = {seed: [record["perturbed"] for record in attack(rows, operator, seed=seed)] for seed in range(4)}
+    # The same text, whatever its id and place.
+    assert all(first == last for first, _, last in found.values())
+    assert len({first for first, *_ in found.values()}) > 1
+    assert attack(rows, operator, seed=1)[0]["perturbed"] == found[1][0]
+    own = ChineseOperator("rewrite", Rewrite(), words="test_importance:pairs", seed=5)
+    assert [record["perturbed"] for record in attack(rows, own, seed=0)] != found[0]
+
+
+def test_a_list_of_texts_is_asked_about_once_and_counted_each_time():
+    toy = Toy()
+    remembered = Remembering(toy)
+    alone = [{**attack(ROWS, operator, seconds=60)[number], "seconds": 0} for operator in (SPLIT, REWRITE) for number in range(len(ROWS))]
+    shared = [{**record, "seconds": 0} for operator in (SPLIT, REWRITE) for record in attack(ROWS, operator, remembered, seconds=60)]
+    assert shared == alone
+    # Both rank the words of four texts, some of one word: a list of a single text is not kept.
+    assert len(toy.asked) < sum(record["queries"] for record in shared)
+    assert set(map(len, remembered.known)) == {2, 3}
+
+
+def test_all_sets_of_a_data_set(tmp_path):
+    sets = {"r": {"kind": "chinese", "method": "rewrite", "style": "tone3"}, "s": {"kind": "chinese", "method": "splitting", "words": "characters"}}
+    out = {name: tmp_path / f"{name}.jsonl" for name in sets}
+    settings = {"victim": "toy", "dataset": "made", "labels": LABELS, "state": tmp_path / "state", "seed": 1, "seconds": 60.0}
+    attack_methods(table(*ROWS), "test_importance:answer", sets, out, **settings)
+    header = read_lines(out["r"])[0]
+    assert {"method": "rewrite", "style": "tone3", "words": "jieba", "operator": "r"}.items() <= header["attack"].items()
+    made = [ChineseOperator("r", Rewrite("tone3")), ChineseOperator("s", Splitting(), words="characters")]
+    for operator in made:
+        alone = attack(ROWS, operator, "test_importance:answer", seed=1)
+        assert [{**record, "seconds": 0} for record in read_lines(out[operator.name])[1]] == [{**record, "seconds": 0} for record in alone]
+        assert [record["status"] for record in alone].count("skipped") == 1
+    assert sorted(path.name for path in (tmp_path / "state").iterdir()) == ["r-importance.jsonl", "s-importance.jsonl"]
+
+
+def answer(texts):
+    """A classifier for `load_detector`."""
+    return Toy().predict(texts)
 
 
 @settings(max_examples=20, deadline=None)

@@ -61,8 +61,16 @@ DEFENDERS = {
 DEFENDERS_MINILM = {"pretrain_dataset_encoder": 2, "train_classifier": 10, "attack_texts": 20}
 CORRUPTED = {"fit_corruptions": 1, "corrupt_texts": 1, "train_detector": 2, "score_corrupted": 2, "write_severity_tables": 1, "plot_severity": 1}
 CORRUPTED_IMDB = {"collect_dataset": 1, "train_classifier": 1, "fit_corruptions": 1, "corrupt_texts": 1, "score_corrupted": 1, "plot_severity": 1}
+CHINESE = {
+    "simulate_reviews": 1, "collect_dataset": 1, "train_classifier": 2, "attack_words": 1, "ask_target": 3, "write_transfer_table": 1, "plot_transfer": 1,
+}  # fmt: skip
+CHINESE_REAL = {"split_file": 1, "collect_dataset": 2, "train_classifier": 4, "attack_words": 2, "ask_target": 6, "plot_transfer": 1}
+NOISYHATE = {
+    "train_detector": 2, "clean_posts": 1, "build_lookup": 1, "perturb_posts": 1, "restore_pairs": 5, "score_pairs": 3, "write_judging_page": 1, "plot_thresholds": 1,
+}  # fmt: skip
+NOISYHATE_REAL = {"read_pairs": 1, "restore_pairs": 5, "write_normaliser_table": 1, "write_judging_page": 1}
 # What needs no data but its own.
-EMBEDDED = {"config", "corrupted"}
+EMBEDDED = {"config", "corrupted", "chinese", "noisyhate"}
 ABLATIONS = {"collect_dataset": 1, "train_classifier": 17, "attack_texts": 32, "gather_attacks": 16, "plot_attacks": 5, "write_attack_tables": 1}
 
 
@@ -76,11 +84,15 @@ ABLATIONS = {"collect_dataset": 1, "train_classifier": 17, "attack_texts": 32, "
         (["defenders", "ablations"], ABLATIONS, {"train_detector"}),
         (["corrupted"], CORRUPTED, {"attack_texts", "collect_dataset"}),
         (["corrupted_imdb"], CORRUPTED_IMDB, {"attack_texts", "collect_captions", "train_detector"}),
+        (["chinese"], CHINESE, {"attack_texts", "collect_captions", "train_detector", "split_file"}),
+        (["chinese", "chinese_real"], CHINESE_REAL, {"attack_texts", "collect_captions", "simulate_reviews"}),
+        (["noisyhate"], NOISYHATE, {"attack_texts", "collect_dataset", "read_pairs", "filter_pairs"}),
+        (["noisyhate_real"], NOISYHATE_REAL, {"collect_captions", "train_classifier", "clean_posts", "score_pairs", "plot_thresholds"}),
     ],
     ids="+".join,
 )
 def test_dry_run(root, data, tmp_path, names, made, not_made, monkeypatch):
-    if names[0] not in EMBEDDED and not data.is_dir():
+    if not set(names) <= EMBEDDED and not data.is_dir():
         pytest.skip(f"the real data is not at {data}; set MUATTACK_DATA to its folder")
     monkeypatch.setenv("MUATTACK_DATA", str(data))
     files = [str(root / "config" / f"{name}.yaml") for name in names]
@@ -93,7 +105,19 @@ def test_dry_run(root, data, tmp_path, names, made, not_made, monkeypatch):
 
 
 def test_every_shipped_configuration_has_a_dry_run(root):
-    assert {path.stem for path in (root / "config").glob("*.yaml")} == {"config", "captions", "defenders", "defenders_minilm", "ablations", "corrupted", "corrupted_imdb"}
+    assert {path.stem for path in (root / "config").glob("*.yaml")} == {
+        "config",
+        "captions",
+        "defenders",
+        "defenders_minilm",
+        "ablations",
+        "corrupted",
+        "corrupted_imdb",
+        "chinese",
+        "chinese_real",
+        "noisyhate",
+        "noisyhate_real",
+    }
 
 
 def test_frozen_encoder_dry_run(root, tmp_path):
@@ -122,6 +146,24 @@ def test_without_victims_nothing_of_attacks_is_made(root, tmp_path):
         (["--config", "mutate={sets: {mine: {kind: word, words: none.txt}}}"], ["none.txt", "does not exist"]),
         (["--configfile", "defenders.yaml", "--config", "data=nowhere"], ["nowhere/topic/ag_news", "classification.datasets.ag_news.train.files"]),
         (["--config", "attacks={synonyms: {source: neighbours, path: none.json}}"], ["none.json (attacks.synonyms.path) does not exist"]),
+        (["--configfile", "chinese.yaml", "chinese_real.yaml", "--config", "data=nowhere"], ["nowhere/chinese/thucnews_dev.txt", "does not exist"]),
+        (
+            ["--configfile", "chinese.yaml", "--config", "chinese={targets: {mine: {function: 'no_such_chat:answer'}}}"],
+            ["no_such_chat", "PYTHONPATH"],
+        ),
+        (
+            ["--configfile", "chinese.yaml", "--config", "chinese={split: {mine: {file: no.csv, format: csv, text: [a], label: b}}}"],
+            ["no.csv", "chinese.split.mine.file"],
+        ),
+        (["--configfile", "corrupted.yaml", "--config", "corrupted={base: no.json}"], ["no.json (corrupted.base) does not exist"]),
+        (["--config", "mutate={sets: {c: {kind: corrupt, severity: 0.5, synonyms: no.txt}}}"], ["no.txt", "does not exist"]),
+        (["--configfile", "noisyhate_real.yaml", "--config", "data=nowhere"], ["nowhere/perturbations", "(noisyhate.pairs) does not exist"]),
+        (["--configfile", "noisyhate.yaml", "--config", "noisyhate={perturbations: {corpus: [no.txt]}}"], ["no.txt", "noisyhate.perturbations.corpus.1"]),
+        (
+            ["--configfile", "noisyhate.yaml", "--config", "noisyhate={classifiers: {mine: {function: 'no_such_scorer:score'}}}"],
+            ["no_such_scorer (noisyhate.classifiers.mine.function)", "PYTHONPATH"],
+        ),
+        (["--config", "mutate={sets: {h: {kind: human, perturbations: {table: no.json}}}}"], ["no.json", "does not exist"]),
         (["--config", "attacks={victims: [finetun]}"], ["unknown detector `finetun`", "Did you mean `finetune`?"]),
         (["--config", "captions={source: files, files: {human: a.json, machine: b.json}}", "detectors={base: null}"], ["a.json", "does not exist"]),
     ],
