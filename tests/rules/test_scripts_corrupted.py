@@ -110,6 +110,8 @@ def test_from_training_texts_to_table_and_figure(run, config, dataset, tmp_path,
     page = (tmp_path / "severity.md").read_text(encoding="utf-8")
     assert "n = 6 test texts at every severity (negative 3, positive 3)" in page
     assert "training texts of imdb (280 words" in page
+    said = [f"{100 * scores.loc[scores['severity'] == level, 'predicted'].mean():.1f} % at" for level in (0, 1)]
+    assert f"Called positive: plain {said[0]} severity 0, {said[1]} 1 (true: 50.0 %)" in page
 
     done = run("plot_severity", input={"table": "severity.csv"}, output={"png": "s.png", "svg": "s.svg"}, params={"config": json.dumps(config)})
     assert done.returncode == 0, done.stderr

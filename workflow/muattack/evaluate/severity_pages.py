@@ -87,7 +87,14 @@ def _dataset(config: Mapping, dataset: str, table: pd.DataFrame, predictions: pd
             lines.append(["*published*", *(per_cent(known.get(severity, float("nan")), 0) for severity in severities)])
         notes = "; ".join(dict.fromkeys(note for note in rows["note"] if isinstance(note, str) and note))
         parts += [f"**{title}**", grid(header, lines), f"AUC: {notes}." if notes and metric == "auc" else ""]
-    return [*parts, *_corruptions(meta), _base(config, dataset, meta), _cut(config, predictions), *_example(texts, severities)]
+    return [
+        *parts,
+        _leaning(config, predictions, labels),
+        *_corruptions(meta),
+        _base(config, dataset, meta),
+        _cut(config, predictions),
+        *_example(texts, severities),
+    ]
 
 
 def _cell(metric: str, rows: pd.DataFrame, severity: float) -> str:
@@ -97,6 +104,23 @@ def _cell(metric: str, rows: pd.DataFrame, severity: float) -> str:
     if metric == "accuracy_change":
         return gap(row["value"], row["low"], row["high"])
     return span(row["value"], row["low"], row["high"]) if metric == "accuracy" else span(row["value"], row["low"], row["high"], 3, 1)
+
+
+def _leaning(config: Mapping, predictions: pd.DataFrame, labels: Sequence[str]) -> str:
+    """Say how often each judge says the second of two classes, as the texts are and at the highest severity: whether errors go one way."""
+    if len(labels) != 2:
+        return ""
+    shares = predictions["predicted"].eq(1).groupby([predictions["classifier"], predictions["severity"]], sort=False).mean()
+    most = predictions["severity"].max()
+    told = [
+        f"{judge_labels(config)[name]} {per_cent(shares[name, 0.0])} % at severity 0, {per_cent(shares[name, most])} % at {most:g}"
+        for name in dict.fromkeys(predictions["classifier"])
+    ]
+    true = predictions.loc[predictions["severity"] == 0, "label"].eq(1).groupby(predictions["classifier"]).mean().iloc[0]
+    return (
+        f"Called {plain_text(labels[1])}: {'; '.join(told)} (true: {per_cent(true)} %). Where nearly all texts are called one thing, accuracy is little more than the share of that class; "
+        "AUC tells how far the order of the scores is still right."
+    )
 
 
 def _corruptions(meta: Mapping) -> list[str]:
