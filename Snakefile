@@ -14,6 +14,7 @@
 #   attacks/{victim}/{attack}.jsonl                                one record a text that was attacked
 #   chinese/                                                       attacks on words of Chinese texts, what other models answered
 #   corrupted/                                                     test texts with natural corruptions, judgements at every severity
+#   noisyhate/                                                     pairs of texts, clean and as people write them; the page for judges
 #   tables/{table}.{csv,md}  figures/{figure}.{png,svg}            what a paper prints
 #   logs/{rule}/  benchmarks/{rule}/                               what happened, and what it cost
 from snakemake.utils import min_version

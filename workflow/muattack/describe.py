@@ -16,18 +16,22 @@ from muattack.records import read_meta, sha256, write_json
 
 # The packages whose versions can change a result.
 PACKAGES = (
+    "confusable-homoglyphs",
     "datasets",
+    "editdistance",
     "lemminflect",
     "matplotlib",
     "nltk",
     "numpy",
     "pandas",
     "pyarrow",
+    "pyspellchecker",
     "rapidfuzz",
     "regex",
     "safetensors",
     "scikit-learn",
     "snakemake",
+    "symspellpy",
     "textattack",
     "tokenizers",
     "torch",

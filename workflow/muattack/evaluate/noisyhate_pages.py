@@ -99,7 +99,7 @@ def write_normalisers(config: Mapping, restored: pd.DataFrame, csv: str | os.Pat
         grid(["", *kinds], lines),
         f"Square brackets: {100 * config['evaluate']['confidence']:g} % intervals (Wilson's, at the effective number of pairs). {CLUSTERS}"
         + (f" {OTHER}: forms that are of none of the five types." if OTHER in kinds else ""),
-        f"Published: {SOURCE}; neither n by type nor intervals were printed, and the types were told by hand, ours by rule." if beside else "",
+        f"Published: {SOURCE}; it prints neither n by type nor intervals, nor how types were told; ours are told by rule." if beside else "",
     )
     write_csv(csv, frame)
     write_text(md, text)
@@ -242,23 +242,21 @@ def _about(config: Mapping, pairs: int) -> str:
 
 def _classifiers(config: Mapping, names: Iterable[str]) -> str:
     """Say what each classifier is."""
-    lines = []
+    lines, chose = [], config["noisyhate"]["proxy"] if config["noisyhate"]["source"] else None
     for name in names:
         entry = config["noisyhate"]["classifiers"][name]
-        what = (
-            f"the detector {entry['detector']}" if "detector" in entry
-            else f"the classifier {entry['defence']} of {entry['dataset']}" if "defence" in entry
-            else f"the function {entry['function']}" if "function" in entry
-            else f"the classifier {os.path.basename(os.path.normpath(entry['path']))}"
-        )  # fmt: skip
+        if "detector" in entry:
+            what = f"the detector {entry['detector']}"
+        elif "defence" in entry:
+            what = f"the classifier {entry['defence']} of {entry['dataset']}"
+        else:
+            what = (
+                f"the function {entry['function']}" if "function" in entry else f"the classifier {os.path.basename(os.path.normpath(entry['path']))}"
+            )
         what += f", {entry['positive']} being the class to find" if "positive" in entry else ""
         what += f", behind the normaliser {entry['normaliser']}" if "normaliser" in entry else ""
-        proxy = (
-            " It is also the proxy that chose the words, so the perturbations are aimed at it."
-            if config["noisyhate"]["proxy"] == name and config["noisyhate"]["source"]
-            else ""
-        )
-        lines.append(f"- {plain_text(name)}: {plain_text(what)}.{proxy}")
+        proxy = "It is also the proxy that chose the words: the perturbations are aimed at it." if name == chose else ""
+        lines.append(f"- {plain_text(name)}: {plain_text(what)}. {proxy}".rstrip())
     return "\n".join(lines)
 
 
