@@ -14,10 +14,10 @@ from muattack.evaluate.tables import NONE, grid, page, write_csv
 from muattack.evaluate.transfer import Transfer, method_of, transfer_table
 from muattack.records import read_records, write_text
 
-FORMULAS = """Importance of a word w of a text x whose true label is y = f(x), with f_y(x) the probability of y and x\\\\w the text without w (Eq. 7 of the source):
+FORMULAS = """Importance of a word w of a text x whose true label is y = f(x), with f_y(x) the probability of y and x\\w the text without w (Eq. 7 of the source):
 
-- I(w) = f_y(x) − f_y(x\\\\w) where f(x\\\\w) = y
-- I(w) = f_y(x) − f_y(x\\\\w) + f_y'(x\\\\w) − f_y'(x) where f(x\\\\w) = y' ≠ y
+- I(w) = f_y(x) − f_y(x\\w) where f(x\\w) = y
+- I(w) = f_y(x) − f_y(x\\w) + f_y'(x\\w) − f_y'(x) where f(x\\w) = y' ≠ y
 
 Words with I(w) > 0 are perturbed in descending order of it, each on top of the ones before, until the label changes or the words end.
 
