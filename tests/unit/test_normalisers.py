@@ -222,6 +222,12 @@ def test_published_overall_is_within_its_types():
         assert min(row[kind] for kind in TYPES) < row[OVERALL] < max(row[kind] for kind in TYPES)
 
 
+def test_small_letters_are_a_normaliser_for_classifiers():
+    found = make_normaliser("lower-case+look-alikes").text("A SiLLy, $illy pl@n!")
+    assert found.text == "a silly, silly plan!"
+    assert found.edits == (Edit(0, 1, "a"), Edit(2, 7, "silly"), Edit(9, 14, "silly"), Edit(15, 19, "plan"))
+
+
 @pytest.mark.slow
 def test_corrections_do_not_depend_on_hash_seeds():
     code = (

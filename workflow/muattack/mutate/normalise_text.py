@@ -157,6 +157,16 @@ class ConfusableFolder(WordNormaliser):
         return folded if folded and folded.isascii() else word
 
 
+class SmallLetters(WordNormaliser):
+    """Every word in small letters, for classifiers that saw no others: the other normalisers keep a word's capitals."""
+
+    name = "lower-case"
+
+    def correct(self, word: str) -> str:
+        """Return the word in small letters."""
+        return word.lower()
+
+
 class Chain(WordNormaliser):
     """Several normalisers of words, one after the other: folding look-alikes before a spell checker, say."""
 
@@ -243,6 +253,7 @@ OFFLINE: dict[str, Callable[[], WordNormaliser]] = {
     "symspellpy": SymSpellChecker,
     "confusables": ConfusableFolder,
     "look-alikes": lambda: ConfusableFolder(signs=True),
+    "lower-case": SmallLetters,
 }
 # Name: what asks the service, and the variable that holds the key.
 WEB: dict[str, tuple[Callable[[str, str], str], str]] = {"serpapi": (ask_serpapi, "SERPAPI_KEY")}
