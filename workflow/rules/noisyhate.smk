@@ -95,7 +95,8 @@ def scorer_files(run, name):
 def scorer_block(run, name):
     """How a classifier is opened, as JSON."""
     entry = NOISYHATE["classifiers"][name]
-    positive = entry.get("positive") or (NOISYHATE["positive"] if PERTURBS and scorer_dataset(name) == NOISYHATE["source"] else None)
+    classes = labels_of(config, scorer_dataset(name)) if scorer_dataset(name) else []
+    positive = entry.get("positive") or (NOISYHATE["positive"] if NOISYHATE["positive"] in classes else None)
     return json.dumps({"spec": scorer_spec(run, name), "labels": entry.get("labels"), "positive": positive}, ensure_ascii=False)
 
 
