@@ -158,7 +158,10 @@ def test_without_victims_nothing_of_attacks_is_made(root, tmp_path):
         (["--configfile", "corrupted.yaml", "--config", "corrupted={base: no.json}"], ["no.json (corrupted.base) does not exist"]),
         (["--configfile", "corrupted.yaml", "--config", "mutate={sets: {corrupt_05: {synonyms: no.txt}}}"], ["no.txt", "does not exist"]),
         (["--configfile", "noisyhate_real.yaml", "--config", "data=nowhere"], ["nowhere/perturbations", "(noisyhate.pairs) does not exist"]),
-        (["--configfile", "noisyhate.yaml", "--config", "noisyhate={perturbations: {corpus: [no.txt]}}"], ["no.txt", "noisyhate.perturbations.corpus.1"]),
+        (
+            ["--configfile", "noisyhate.yaml", "--config", "noisyhate={perturbations: {corpus: [no.txt]}}"],
+            ["no.txt", "noisyhate.perturbations.corpus.1"],
+        ),
         (
             ["--configfile", "noisyhate.yaml", "--config", "noisyhate={classifiers: {mine: {function: 'no_such_scorer:score'}}}"],
             ["no_such_scorer (noisyhate.classifiers.mine.function)", "PYTHONPATH"],
