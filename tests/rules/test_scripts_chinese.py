@@ -31,7 +31,11 @@ SMALL = {
     "chinese": {
         "datasets": ["made"],
         "simulate": {"made": {"train": 60, "test": 12}},
-        "targets": {"words": {"function": "my_chat:answer", "labels": {"好评": "positive"}}, "same": {"defence": "plain"}},
+        "targets": {
+            "words": {"function": "my_chat:answer", "labels": {"好评": "positive"}},
+            "same": {"defence": "plain"},
+            "careful": {"defence": "plain", "least": 0.9},
+        },
     },
 }
 # Knows one word of praise and one of blame, and says nothing else that is a label.
@@ -113,6 +117,8 @@ def test_from_made_up_reviews_to_table_and_figure(run, tmp_path, monkeypatch):
         assert answers[name, "same"]["before"].tolist() == [record["predicted_before"] for record in ended]
         assert answers[name, "same"]["after"].tolist() == [record["predicted_after"] for record in ended]
 
+        careful, same = answers[name, "careful"], answers[name, "same"]
+        assert ((careful["before"] == same["before"]) | (careful["before"] == CANNOT)).all()
         chat = answers[name, "words"]
         expected = [1 if "好" in record["original"] else 0 if "差" in record["original"] else CANNOT for record in ended]
         assert chat["before"].tolist() == expected
@@ -141,7 +147,7 @@ def test_from_made_up_reviews_to_table_and_figure(run, tmp_path, monkeypatch):
         assert table.loc[(name, "words", "attacked", "cannot_classify"), ["n", "value"]].tolist() == [len(after), (after == CANNOT).mean()]
     page = (tmp_path / "transfer.md").read_text(encoding="utf-8")
     assert "## made" in page
-    assert f"| made | plain | source, target same | {100 * (scores.predicted == scores.label).mean():.1f}" in page
+    assert f"| made | plain | source, target same, target careful | {100 * (scores.predicted == scores.label).mean():.1f}" in page
     assert "no ORS and no OFS" in page
 
     done = run("plot_transfer", input={"table": "transfer.csv"}, output=["t.png", "t.svg"], params={"confidence": 0.95})

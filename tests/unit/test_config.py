@@ -96,7 +96,7 @@ def test_every_schema_key_is_described_and_has_a_default():
     # Optional keys of entries that users name; each is explained in a comment of config.yaml.
     optional = {"replacement", "case", "case_sensitive", "occurrences", "revision", "start", "labels", "attacked"}
     of_data_sets = {"format", "header", "quoted", "text", "label", "validation", "train_rows", "test_rows", "lower_case"}
-    optional |= {"share", "variant", "style", "characters", "defence", "function", "file", "severity"}
+    optional |= {"share", "variant", "style", "characters", "defence", "least", "function", "file", "severity"}
     optional |= {"table", "corpus", "level", "distance", "strict", "minimum", "detector", "dataset", "normaliser", "name", "ask", "key"}
     have = {path[-1] for path in paths(read_yaml(DEFAULTS))}
     assert {key for key, _ in walk(schema)} - have == optional | of_data_sets
@@ -288,6 +288,7 @@ SPLIT = {"file": "a.csv", "format": "csv", "text": ["review"], "label": "label"}
             ["unknown class `positve`", "Did you mean `positive`?"],
         ),
         ({"chinese": {"targets": {"mine": {"function": "a:b", "datasets": ["news"]}}}}, ["chinese.targets.mine.datasets names `news`"]),
+        ({"chinese": {"targets": {"mine": {"function": "a:b", "least": 0.9}}}}, ["chinese.targets.mine.least is for classifiers"]),
         ({"chinese": {"targets": {"dropout": {"labels": {"好": "positive"}}}}}, ["chinese.targets.dropout.labels is for functions"]),
         ({"chinese": {"split": {"reviews": SPLIT}}}, ["chinese.simulate.reviews and chinese.split.reviews would make the same files"]),
         ({"chinese": {"split": {"mine": SPLIT | {"label": 0}}}}, ["chinese.split.mine names the column 0 by number"]),

@@ -10,7 +10,7 @@ import muattack.detect.detector  # noqa: F401 (looks for a socket when it is loa
 from muattack.attack.records import write_attack
 from muattack.config import check_config, overlay, read_config
 from muattack.errors import InputError
-from muattack.evaluate.transfer import CANNOT, answer_classes, read_answers
+from muattack.evaluate.transfer import CANNOT, Unsure, answer_classes, read_answers
 from muattack.evaluate.transfer_pages import write_transfer_table
 from muattack.figures.transfer import draw_transfer
 from muattack.records import write_records
@@ -87,3 +87,12 @@ def test_answers_beside_the_names_of_classes():
     classes = answer_classes(LABELS, {"好评": "positive", "财经": "finance"})
     assert classes == {"negative": 0, "positive": 1, "好评": 1}
     assert read_answers(lambda texts: ["好评", "财经"], ["a", "b"], classes).tolist() == [1, CANNOT]
+
+
+def test_a_classifier_that_is_not_sure_gives_no_label():
+    class Classifier:
+        def predict(self, texts):
+            return [[0.95, 0.05] if "差" in text else [0.3, 0.7] for text in texts]
+
+    assert read_answers(Unsure(Classifier(), 0.9), ["差", "好"], LABELS).tolist() == [0, CANNOT]
+    assert read_answers(Unsure(Classifier(), 0.7), ["差", "好"], LABELS).tolist() == [0, 1]

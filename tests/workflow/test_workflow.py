@@ -62,9 +62,9 @@ DEFENDERS_MINILM = {"pretrain_dataset_encoder": 2, "train_classifier": 10, "atta
 CORRUPTED = {"fit_corruptions": 1, "corrupt_texts": 1, "train_detector": 2, "score_corrupted": 2, "write_severity_tables": 1, "plot_severity": 1}
 CORRUPTED_IMDB = {"collect_dataset": 1, "train_classifier": 1, "fit_corruptions": 1, "corrupt_texts": 1, "score_corrupted": 1, "plot_severity": 1}
 CHINESE = {
-    "simulate_reviews": 1, "collect_dataset": 1, "train_classifier": 2, "attack_words": 1, "ask_target": 3, "write_transfer_table": 1, "plot_transfer": 1,
+    "simulate_reviews": 1, "collect_dataset": 1, "train_classifier": 2, "attack_words": 1, "ask_target": 6, "write_transfer_table": 1, "plot_transfer": 1,
 }  # fmt: skip
-CHINESE_REAL = {"split_file": 1, "collect_dataset": 2, "train_classifier": 4, "attack_words": 2, "ask_target": 6, "plot_transfer": 1}
+CHINESE_REAL = {"split_file": 1, "collect_dataset": 2, "train_classifier": 4, "attack_words": 2, "ask_target": 12, "plot_transfer": 1}
 NOISYHATE = {
     "train_detector": 2, "clean_posts": 1, "build_lookup": 1, "perturb_posts": 1, "restore_pairs": 5, "score_pairs": 3, "write_judging_page": 1, "plot_thresholds": 1,
 }  # fmt: skip

@@ -448,6 +448,8 @@ def _target_faults(where: str, target: dict, config: dict) -> list[str]:
         return faults
     if not all(part and part.strip() == part for part in target["function"].split(":")) or target["function"].count(":") != 1:
         faults.append(f"{where}.function is {target['function']!r}, but must be written module:function, as in my_chat:answer.")
+    if "least" in target:
+        faults.append(f"{where}.least is for classifiers of the run: a function that is not sure answers None. Take it out.")
     known = {label for name in chinese["datasets"] for label in config["classification"]["datasets"].get(name, {}).get("labels", {}).values()}
     for label in dict.fromkeys(target.get("labels", {}).values()):
         if label not in known:

@@ -130,6 +130,27 @@ def _outer(character: str) -> bool:
     return unicodedata.category(character)[0] in "ZPC"
 
 
+class Unsure:
+    """A classifier that gives no label where its likeliest class has a probability below `least`."""
+
+    def __init__(self, classifier: object, least: float) -> None:
+        self.classifier, self.least = classifier, least
+
+    def predict(self, texts: Sequence[str]) -> list[int | None]:
+        """Return the class of each text, or None."""
+        scores = np.asarray(self.classifier.predict(texts))
+        return [int(one.argmax()) if one.max() >= self.least else None for one in scores]
+
+
+def open_target(target: Mapping, folder: str | os.PathLike | None) -> object:
+    """Return who an entry of `chinese.targets` asks: its function, or the classifier in the folder, which may be one that is not always sure."""
+    if "function" in target or "least" not in target:
+        return target.get("function") or folder
+    from muattack.detect.detector import load_detector
+
+    return Unsure(load_detector(folder, mode="none"), target["least"])
+
+
 def ask_target(
     attack: str | os.PathLike | tuple[dict, list[dict]], target: object, who: str, labels: Mapping[str, int] | None = None
 ) -> tuple[pd.DataFrame, dict]:

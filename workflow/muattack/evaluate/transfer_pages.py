@@ -100,6 +100,7 @@ def transfer_page(
         *parts,
         "## The classifiers of the run",
         grid(["data set", "classifier", "role", "accuracy %, whole test split", "n", "texts cut off"], judged, 3),
+        _careful(config),
         "Texts cut off are longer than the classifier sees: what is perturbed behind that point changes nothing.",
         "## Formulas",
         FORMULAS,
@@ -112,6 +113,13 @@ def _role(config: Mapping, defence: str) -> str:
     chinese = config["chinese"]
     named = ["source"] if defence == chinese["source"] else []
     return ", ".join([*named, *(f"target {name}" for name, entry in chinese["targets"].items() if entry.get("defence") == defence)])
+
+
+def _careful(config: Mapping) -> str:
+    """Say which targets give no label where they are not sure."""
+    least = {name: entry["least"] for name, entry in config["chinese"]["targets"].items() if "least" in entry}
+    told = "; ".join(f"{name} where its likeliest class has a probability below {value:g}" for name, value in least.items())
+    return f"No label is given by {told}. Accuracy here is that of the classifier had it always given one." if told else ""
 
 
 def _grid(part: pd.DataFrame, source: str) -> str:
