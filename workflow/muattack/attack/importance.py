@@ -189,7 +189,7 @@ def attack_texts(
             **(attack or {}), "seconds": seconds,
         },
         "victim": victim, "dataset": dataset, "labels": list(labels), "victim_sha256": victim_sha256,
-        "texts": len(texts), "seed": seed, "versions": _versions(),
+        "texts": len(texts), "seed": seed, "versions": _versions(), "device": os.environ.get("MUATTACK_DEVICE") or "cpu",
     }  # fmt: skip
     log = None
     if state is not None:

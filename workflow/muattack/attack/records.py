@@ -1,6 +1,6 @@
 """Attack records: a header, then one JSON object a text. Imports neither torch nor TextAttack.
 
-{"header": true, "attack": {...}, "victim", "dataset", "victim_sha256", "texts", "seed", "versions"}, then {"id", "label", "original",
+{"header": true, "attack": {...}, "victim", "dataset", "victim_sha256", "texts", "seed", "versions", "device"}, then {"id", "label", "original",
 "adversarial", "edits", "status", "reason", "predicted_before", "predicted_after", "score_before", "score_after", "queries", "similarity",
 "words", "words_changed", "seconds"} a text. Only `seconds`, and the status timed_out, know the clock.
 """

@@ -73,6 +73,7 @@ def attack_texts(
     from muattack.attack.tables import read_neighbours
     from muattack.attack.victim import open_victim
     from muattack.detect.encoder import locate_encoder
+    from muattack.device import device
 
     torch.set_num_threads(1)
     deadline = Deadline()
@@ -93,6 +94,7 @@ def attack_texts(
         "texts": len(texts),
         "seed": seed,
         "versions": versions(),
+        "device": device().type,
     }
     checksums = {"antonyms_sha256": sha256(antonyms)} if antonyms else {}
     encoder_used = encoder_facts(encoder)

@@ -11,6 +11,7 @@ import torch
 from muattack.attack.deadline import Deadline
 from muattack.attack.slots import SlotText
 from muattack.detect.encoder import load_encoder, load_tokenizer, locate_encoder, pool, position_limit
+from muattack.device import device
 from muattack.errors import InputError
 from muattack.train.batches import cut_by_budget, pad
 
@@ -44,8 +45,8 @@ class PooledEncoder:
     """A Hugging Face encoder: the mean over all tokens of a text, whatever its length, normalised to length 1."""
 
     def __init__(self, folder: str | os.PathLike, pooling: str, precision: str) -> None:
-        self.encoder, self.tokenizer = load_encoder(folder), load_tokenizer(folder)
-        self.pooling, self.reduced = pooling, precision == "bfloat16" and quick_bfloat16()
+        self.encoder, self.tokenizer = load_encoder(folder).to(device()), load_tokenizer(folder)
+        self.pooling, self.reduced = pooling, precision == "bfloat16" and device().type == "cpu" and quick_bfloat16()
         longest = min(position_limit(self.encoder.config.to_dict()), self.tokenizer.model_max_length)
         # A piece may grow by an edit before anything is cut off.
         self.longest, self.piece = longest, min(PIECE, max(1, longest // 2))
@@ -76,10 +77,10 @@ class PooledEncoder:
         found = np.empty((len(tokens), self.encoder.config.hidden_size + 1))
         reduced = self.reduced and not exact
         for batch in batches:
-            ids, mask = pad([tokens[i] for i in batch], self.tokenizer.pad_token_id)
+            ids, mask = pad([tokens[i] for i in batch], self.tokenizer.pad_token_id, device=device())
             with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=reduced):
                 states = self.encoder(input_ids=ids, attention_mask=mask).last_hidden_state.float()
-                found[batch, :-1] = pool(states, mask, self.pooling).double().numpy()
+                found[batch, :-1] = pool(states, mask, self.pooling).double().cpu().numpy()
             found[batch, -1] = [lengths[i] for i in batch]
         found[:, :-1] *= found[:, -1:]
         return found

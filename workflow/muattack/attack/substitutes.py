@@ -17,6 +17,7 @@ from muattack.attack.deadline import Deadline
 from muattack.attack.offline import load_textattack, stop_words
 from muattack.attack.slots import SlotText, words_from_text
 from muattack.detect.encoder import load_tokenizer, position_limit, quiet_transformers, readable
+from muattack.device import device
 from muattack.errors import InputError
 from muattack.seeds import generator
 
@@ -185,7 +186,7 @@ class MaskedModel(Substitutes):
 
     def __init__(self, folder: str | os.PathLike, k_max: int, antonyms: Antonyms | None = None, deadline: Deadline | None = None) -> None:
         super().__init__(k_max, antonyms)
-        self.model, self.tokenizer = load_masked_model(folder), load_tokenizer(folder)
+        self.model, self.tokenizer = load_masked_model(folder).to(device()), load_tokenizer(folder)
         self.deadline = deadline or Deadline()
         self.longest = min(position_limit(self.model.config.to_dict()), self.tokenizer.model_max_length)
         self.stop_words = frozenset(stop_words())
@@ -238,9 +239,9 @@ class MaskedModel(Substitutes):
         if text not in self.seen:
             self.deadline.check()
             encoded = self.tokenizer(text, truncation=True, max_length=self.longest, return_offsets_mapping=True, return_special_tokens_mask=True)
-            ids = torch.tensor([encoded["input_ids"]])
+            ids = torch.tensor([encoded["input_ids"]], device=device())
             with torch.inference_mode():
-                logits = self.model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[0, :, : len(self.written)]
+                logits = self.model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[0, :, : len(self.written)].cpu()
             places = zip(encoded["offset_mapping"], encoded["special_tokens_mask"], strict=True)
             if len(self.seen) > 16:
                 self.seen.clear()

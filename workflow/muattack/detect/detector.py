@@ -32,6 +32,7 @@ from muattack.detect.encoder import (
     readable,
     tokenise,
 )
+from muattack.device import device
 from muattack.errors import InputError
 from muattack.progress import progress
 from muattack.records import sha256, write_json
@@ -94,7 +95,7 @@ class TransformersDetector:
         who: str = "",
         mode: str = "none",
     ) -> None:
-        self.model, self.tokenizer, self.max_length, self.who, self.mode = model.eval(), tokenizer, max_length, who, mode
+        self.model, self.tokenizer, self.max_length, self.who, self.mode = model.eval().to(device()), tokenizer, max_length, who, mode
         self.labels, self.description = tuple(labels), description or {}
         # P(machine) of a foreign detector goes last, whatever the order of its outputs; what was trained here has the order of its table's labels.
         machine = [index for index, label in enumerate(labels) if label == "machine"] if "settings" not in self.description else []
@@ -132,7 +133,7 @@ class TransformersDetector:
     def predict_vectors(self, vectors: np.ndarray) -> np.ndarray:
         """Return probabilities (n, classes) of texts whose pooled vectors (n, width) are known."""
         with torch.inference_mode():
-            logits = self.model.classify(torch.from_numpy(np.ascontiguousarray(vectors)))
+            logits = self.model.classify(torch.from_numpy(np.ascontiguousarray(vectors)).to(device()))
         return self._probabilities(logits)
 
     def _tokenise(self, texts: list[str]) -> tuple[list[list[int]], np.ndarray]:
@@ -144,11 +145,11 @@ class TransformersDetector:
         order = sorted(range(len(tokens)), key=lengths.__getitem__)
         with torch.inference_mode():
             for batch in progress(cut_by_budget(order, lengths, TOKEN_BUDGET), "batches scored", closing=False):
-                scores[batch] = self._probabilities(self.model(*pad([tokens[i] for i in batch], self.tokenizer.pad_token_id)))
+                scores[batch] = self._probabilities(self.model(*pad([tokens[i] for i in batch], self.tokenizer.pad_token_id, device=device())))
         return scores
 
     def _probabilities(self, logits: torch.Tensor) -> np.ndarray:
-        return torch.softmax(logits.double(), dim=-1).numpy()[:, self.columns]
+        return torch.softmax(logits.double(), dim=-1).cpu().numpy()[:, self.columns]
 
 
 class CallableDetector:

@@ -11,6 +11,7 @@ import torch
 
 from muattack.detect.detector import distinct
 from muattack.detect.encoder import LABELS, build_classifier, load_tokenizer, locate_encoder, tokenise
+from muattack.device import device, device_name
 from muattack.errors import InputError
 from muattack.progress import progress
 from muattack.records import read_meta, sha256
@@ -52,7 +53,7 @@ def texts_to_score(captions: pd.DataFrame, mutants: Iterable[str | os.PathLike])
 
 def frozen_model(encoder: dict, found: str | os.PathLike) -> torch.nn.Module:
     """Return the encoder behind a (fresh, unused) classifier, in evaluation mode: its `vectors` are the features."""
-    return build_classifier(found, encoder).eval()
+    return build_classifier(found, encoder).eval().to(device())
 
 
 def vectors_of(
@@ -70,7 +71,10 @@ def vectors_of(
     if not positions:
         return [], np.zeros((0, model.config.hidden_size), dtype=np.float32), truncated[:0]
     with torch.inference_mode():
-        parts = [model.vectors(*pad([tokens[i] for i in batch], tokenizer.pad_token_id)).numpy() for batch in progress(batches, "batches encoded")]
+        parts = [
+            model.vectors(*pad([tokens[i] for i in batch], tokenizer.pad_token_id, device=device())).cpu().numpy()
+            for batch in progress(batches, "batches encoded")
+        ]
     return positions, np.concatenate(parts), truncated[positions]
 
 
@@ -105,7 +109,7 @@ def encode_texts(
         "texts": len(texts),
         "rows": len(positions),
         "truncated": int(truncated.sum()),
-        "device": "cpu",
+        "device": device_name(),
         "dtype": "float32",
         "threads": threads,
     }

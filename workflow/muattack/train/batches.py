@@ -41,12 +41,14 @@ def shuffled_batches(lengths: Sequence[int], budget: int, random: np.random.Gene
     return [batches[index] for index in random.permutation(len(batches))]
 
 
-def pad(sequences: Sequence[Sequence[int]], pad_id: int, length: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return token ids (n, longest) and the attention mask, padded on the right to `length` or to the longest sequence."""
+def pad(
+    sequences: Sequence[Sequence[int]], pad_id: int, length: int | None = None, device: torch.device | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return token ids (n, longest) and the attention mask on `device`, padded on the right to `length` or to the longest sequence."""
     longest = length or max(map(len, sequences))
     ids = np.full((len(sequences), longest), pad_id, dtype=np.int64)
     mask = np.zeros_like(ids)
     for row, sequence in enumerate(sequences):
         ids[row, : len(sequence)] = sequence
         mask[row, : len(sequence)] = 1
-    return torch.from_numpy(ids), torch.from_numpy(mask)
+    return torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device)

@@ -12,6 +12,7 @@ import torch
 from muattack.detect.detector import DESCRIPTION, distinct, load_detector, save_detector
 from muattack.detect.encoder import LABELS, OwnHeadClassifier, build_classifier, load_tokenizer, locate_encoder, of_the_run, tokenise
 from muattack.detect.features import Features, load_features, vectors_of
+from muattack.device import device
 from muattack.errors import InputError
 from muattack.evaluate.auc import auc_value
 from muattack.progress import progress
@@ -44,7 +45,7 @@ class TokenFeed:
 
     def inputs(self, items: list[list[int]], batch: list[int]) -> tuple[torch.Tensor, ...]:
         """Return token ids and attention mask of a batch."""
-        return pad([items[i] for i in batch], self.tokenizer.pad_token_id)
+        return pad([items[i] for i in batch], self.tokenizer.pad_token_id, device=device())
 
     def forward(self, model: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
         """Return logits (n, classes)."""
@@ -84,7 +85,7 @@ class VectorFeed:
 
     def inputs(self, items: torch.Tensor, batch: list[int]) -> tuple[torch.Tensor, ...]:
         """Return the vectors of a batch."""
-        return (items[batch],)
+        return (items[batch].to(device()),)
 
     def forward(self, model: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
         """Return logits (n, classes)."""
@@ -110,7 +111,7 @@ def validate(feed, model: torch.nn.Module, items, labels: np.ndarray) -> dict:
     model.eval()
     with torch.inference_mode():
         batches = feed.batches(items, None)
-        found = torch.cat([feed.forward(model, feed.inputs(items, batch)).double() for batch in batches])
+        found = torch.cat([feed.forward(model, feed.inputs(items, batch)).double().cpu() for batch in batches])
     logits = torch.empty_like(found)
     logits[[position for batch in batches for position in batch]] = found
     loss = torch.nn.functional.cross_entropy(logits, torch.from_numpy(labels)).item()
@@ -140,7 +141,7 @@ def fit(
     `epoch_items(epoch)` gives what the feed prepared for that epoch. Everything random in an epoch comes from the seed and the
     epoch's number, so that a run can go on from any `state`. Raises InputError for a loss that is not finite; it says to lower `lower`.
     """
-    targets = torch.from_numpy(labels)
+    targets = torch.from_numpy(labels).to(device())
     cut = []
     for epoch in progress(range(state.epoch, epochs), "training epochs"):
         items, truncated = epoch_items(epoch)
@@ -265,7 +266,7 @@ def train_detector(
     part = digest(seed, "train", detector.get("train_on", "captions"))
 
     found = locate_encoder(encoder, encoder_folder)
-    model, tokenizer = load_start(encoder, found, start, dropout, part, labels), load_tokenizer(found)
+    model, tokenizer = load_start(encoder, found, start, dropout, part, labels).to(device()), load_tokenizer(found)
     settings = training["classifier"] if frozen else training
     draws = settings["draws"] if frozen else training["rr"]["draws"]
     precision = training.get("precision", "float32")

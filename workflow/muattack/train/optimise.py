@@ -10,6 +10,7 @@ import torch
 import transformers
 
 from muattack import __version__
+from muattack.device import device_name
 
 
 def make_optimiser(model: torch.nn.Module, learning_rate: float, weight_decay: float) -> torch.optim.Optimizer:
@@ -75,7 +76,7 @@ def run_facts(threads: int, precision: str = "float32") -> dict:
             "tokenizers": tokenizers.__version__,
             "safetensors": safetensors.__version__,
         },
-        "device": "cpu",
+        "device": device_name(),
         "dtype": precision,
         "threads": threads,
     }

@@ -11,6 +11,7 @@ from transformers import PreTrainedTokenizerFast, RobertaConfig
 from transformers.models.roberta.modeling_roberta import RobertaForMaskedLM
 
 from muattack.detect.encoder import LABELS, of_the_run, open_to_readers, quiet_transformers, tokenise
+from muattack.device import device
 from muattack.errors import InputError
 from muattack.progress import progress
 from muattack.records import write_json
@@ -77,23 +78,27 @@ def pretrain_encoder(
     random = torch.Generator().manual_seed(digest(seed, "pretrain", "masks") % 2**63)
     order = np.random.default_rng(digest(seed, "pretrain", "order"))
     dropout = settings["dropout"]
-    model = RobertaForMaskedLM(
-        RobertaConfig(
-            vocab_size=len(tokenizer),
-            hidden_size=settings["width"],
-            num_hidden_layers=settings["layers"],
-            num_attention_heads=settings["heads"],
-            intermediate_size=4 * settings["width"],
-            # RoBERTa counts positions from padding id + 1.
-            max_position_embeddings=max_length + tokenizer.pad_token_id + 1,
-            type_vocab_size=1,
-            hidden_dropout_prob=dropout,
-            attention_probs_dropout_prob=dropout,
-            bos_token_id=tokenizer.bos_token_id,
-            pad_token_id=tokenizer.pad_token_id,
-            eos_token_id=tokenizer.eos_token_id,
+    model = (
+        RobertaForMaskedLM(
+            RobertaConfig(
+                vocab_size=len(tokenizer),
+                hidden_size=settings["width"],
+                num_hidden_layers=settings["layers"],
+                num_attention_heads=settings["heads"],
+                intermediate_size=4 * settings["width"],
+                # RoBERTa counts positions from padding id + 1.
+                max_position_embeddings=max_length + tokenizer.pad_token_id + 1,
+                type_vocab_size=1,
+                hidden_dropout_prob=dropout,
+                attention_probs_dropout_prob=dropout,
+                bos_token_id=tokenizer.bos_token_id,
+                pad_token_id=tokenizer.pad_token_id,
+                eos_token_id=tokenizer.eos_token_id,
+            )
         )
-    ).train()
+        .train()
+        .to(device())
+    )
     epochs = [shuffled_batches(lengths, settings["token_budget"], order) for _ in range(settings["epochs"])]
     optimiser = make_optimiser(model, settings["learning_rate"], settings["weight_decay"])
     schedule = make_schedule(optimiser, sum(map(len, epochs)), settings["warmup_share"])
@@ -104,6 +109,8 @@ def pretrain_encoder(
             ids, mask = pad([tokens[i] for i in batch], tokenizer.pad_token_id)
             real = (ids >= len(SPECIAL)) & mask.bool()
             masked, positions = mask_tokens(ids, real, settings["mask_share"], tokenizer.mask_token_id, len(tokenizer), len(SPECIAL), random)
+            # Masks are drawn on the processor, the same ones whatever the device.
+            ids, masked, mask, positions = (one.to(device()) for one in (ids, masked, mask, positions))
             states = model.roberta(input_ids=masked, attention_mask=mask).last_hidden_state
             # Only the chosen positions meet the vocabulary: that product would be the largest of all.
             logits = model.lm_head(states.flatten(0, 1)[positions])
