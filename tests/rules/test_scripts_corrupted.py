@@ -138,5 +138,5 @@ def test_a_base_of_ones_own_and_some_of_the_texts(run, config, dataset, tmp_path
     (tmp_path / "few.txt").write_text("far too little\n")
     done = fit(run, config, [], base="few.txt")
     assert done.returncode == 1
-    assert "has 3 distinct words, but a base needs at least 100" in done.stderr
+    assert "The base corpus few.txt has 3 distinct words, but a base needs at least 100" in done.stderr
     assert "Traceback" not in done.stderr

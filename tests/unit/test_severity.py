@@ -153,18 +153,22 @@ def test_probabilities_that_are_none(probabilities, message):
 
 def test_the_figure_shows_values_intervals_and_the_published_line(table):
     figure = draw_severity(table, {"finetune": "Finetune"})
-    (axes,) = figure.axes
-    assert len(axes.containers) == 2
-    for bars, name in zip(axes.containers, ("finetune", "rr"), strict=True):
-        rows = table[(table.classifier == name) & (table.metric == "accuracy")]
-        np.testing.assert_allclose(bars.lines[0].get_ydata(), 100 * rows.value)
-        np.testing.assert_allclose(bars.lines[0].get_xdata(), rows.severity, atol=0.02)
-        ends = np.array([segment[:, 1] for segment in bars.lines[2][0].get_segments()])
-        np.testing.assert_allclose(ends, 100 * rows[["low", "high"]])
+    axes, below = figure.axes
+    assert [panel.get_ylabel() for panel in (axes, below)] == ["accuracy, %", "AUC"]
+    for panel, metric, factor in ((axes, "accuracy", 100), (below, "auc", 1)):
+        assert len(panel.containers) == 2
+        for bars, name in zip(panel.containers, ("finetune", "rr"), strict=True):
+            rows = table[(table.classifier == name) & (table.metric == metric)]
+            np.testing.assert_allclose(bars.lines[0].get_ydata(), factor * rows.value)
+            np.testing.assert_allclose(bars.lines[0].get_xdata(), rows.severity, atol=0.02)
+            ends = np.array([segment[:, 1] for segment in bars.lines[2][0].get_segments()])
+            np.testing.assert_allclose(ends, factor * rows[["low", "high"]])
+    # No AUC is published.
+    assert not [line for line in below.lines if list(line.get_xdata()) == list(SEVERITIES)]
     published = [line for line in axes.lines if list(line.get_xdata()) == list(SEVERITIES)]
     assert len(published) == 1
     np.testing.assert_allclose(published[0].get_ydata(), [87, 81, 78, 75, 71, 66, 64])
-    assert [text.get_text() for text in axes.get_xticklabels()] == ["0", "0.1", "0.3", "0.5", "0.7", "0.9", "1"]
+    assert [text.get_text() for text in below.get_xticklabels()] == ["0", "0.1", "0.3", "0.5", "0.7", "0.9", "1"]
     assert axes.get_title(loc="left") == "imdb: n = 120"
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
     assert texts == ["Finetune", "rr", "published (corrupted-text), small transformer on IMDB"]
@@ -183,8 +187,17 @@ def test_lines_differ_in_grey_too(table):
 def test_a_panel_for_each_data_set(table):
     both = pd.concat([table, table.assign(dataset="captions", published=np.nan)])
     figure = draw_severity(both)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["imdb: n = 120", "captions: n = 120"]
-    assert [sum(list(line.get_xdata()) == list(SEVERITIES) for line in axes.lines) for axes in figure.axes] == [1, 0]
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["imdb: n = 120", "captions: n = 120", "", ""]
+    assert [sum(list(line.get_xdata()) == list(SEVERITIES) for line in axes.lines) for axes in figure.axes] == [1, 0, 0, 0]
+
+
+def test_data_sets_without_an_auc(table):
+    accuracy = table[table.metric == "accuracy"]
+    figure = draw_severity(accuracy)
+    assert [axes.get_ylabel() for axes in figure.axes] == ["accuracy, %"]
+    assert figure.get_suptitle().startswith("Accuracy by severity")
+    figure = draw_severity(pd.concat([table, accuracy.assign(dataset="topics")]))
+    assert [[text.get_text() for text in axes.texts] for axes in figure.axes] == [[], [], [], ["no AUC here"]]
 
 
 def test_nothing_to_draw_and_the_same_bytes(table, tmp_path):

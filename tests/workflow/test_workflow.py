@@ -5,12 +5,15 @@ import json
 import os
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from muattack.attack.records import apply_edits, read_attack
+from muattack.data.noisyhate import read_pairs
+from muattack.judge.page import FORMAT, VERSION, batch_name, tasks
 
 HERE = Path(__file__).parent
 TASKS = ["H_vs_M", "mwr", "mwj", "mwd", "mcr", "mcj", "mcd"]
@@ -157,6 +160,16 @@ def test_without_victims_nothing_of_attacks_is_made(root, tmp_path):
         ),
         (["--configfile", "corrupted.yaml", "--config", "corrupted={base: no.json}"], ["no.json (corrupted.base) does not exist"]),
         (["--configfile", "corrupted.yaml", "--config", "mutate={sets: {corrupt_05: {synonyms: no.txt}}}"], ["no.txt", "does not exist"]),
+        (
+            [
+                "--configfile",
+                "corrupted.yaml",
+                "--config",
+                "corrupted={severities: [1.5], weights: {typo: -1}}",
+                "mutate={sets: {corrupt_05: {severity: 0}}}",
+            ],
+            ["has 3 faults", "corrupted.severities.0 is 1.5", "corrupted.weights.typo is -1", "mutate.sets.corrupt_05.severity is 0"],
+        ),
         (["--configfile", "noisyhate_real.yaml", "--config", "data=nowhere"], ["nowhere/perturbations", "(noisyhate.pairs) does not exist"]),
         (
             ["--configfile", "noisyhate.yaml", "--config", "noisyhate={perturbations: {corpus: [no.txt]}}"],
@@ -179,6 +192,95 @@ def test_bad_configuration_is_one_paragraph(root, tmp_path, arguments, parts, mo
     assert all(part in output for part in parts), output
     assert "Traceback" not in output
     assert not (tmp_path / "results").exists()
+
+
+def write_answers(path, batch, worker, qualities):
+    """Write a file of answers as the judging page does, every word found."""
+    rows = [{"pair": task.id, "word": task.place, "quality": quality, "ms": 6000} for task, quality in zip(batch, qualities, strict=True)]
+    told = {"format": FORMAT, "version": VERSION, "batch": batch_name(batch), "worker": worker, "wait": 5, "answers": rows}
+    lines = [*(told[key] for key in ("format", "version", "batch", "worker", "wait")), *(value for row in rows for value in row.values())]
+    path.write_text(json.dumps({**told, "check": zlib.crc32("\n".join(map(str, lines)).encode())}))
+
+
+JUDGED = """
+run: judged
+captions: {source: none}
+attacks: {recipes: {textfooler: null, textbugger: null, bert_attack: null}}
+noisyhate:
+  pairs: pairs.csv
+  normalisers: [look-alikes]
+  judging: {answers: [w1.json, w2.json, w3.json], workers: 3}
+"""
+
+
+def test_a_run_with_answers_of_judges(root, tmp_path, monkeypatch):
+    monkeypatch.delenv("MUATTACK_DATA", raising=False)
+    (tmp_path / "pairs.csv").write_text(
+        "clean_version,perturbed_version\na silly dog,a $illy dog\na lousy plan,a lousssy plan\nthat silly boy,that sally boy\n"
+    )
+    (tmp_path / "judged.yaml").write_text(JUDGED)
+    batch = tasks(read_pairs(tmp_path / "pairs.csv"))
+    answers = [f"w{number}.json" for number in (1, 2, 3)]
+    for name, qualities in zip(answers, [(5, 4, 1), (4, 2, 2), (1, 5, 5)], strict=True):
+        write_answers(tmp_path / name, batch, name[:2], qualities)
+    options = ["--cores", "1", "--configfile", str(tmp_path / "judged.yaml")]
+    code, output = snakemake(root, tmp_path, *options)
+    assert code == 0, output
+    run = tmp_path / "results" / "judged"
+    assert batch_name(batch) in (run / "noisyhate" / "judging.html").read_text()
+    kept = pd.read_parquet(run / "noisyhate" / "kept.parquet")
+    assert kept["form"].tolist() == ["$illy", "lousssy"]
+    judged = pd.read_csv(run / "tables" / "judging.csv").set_index("type")
+    assert judged.loc["overall", ["n", "kept"]].tolist() == [3, 2]
+    # The tables are of the pairs that were kept: of two words one is restored.
+    restored = pd.read_csv(run / "tables" / "normalisers.csv").set_index("type")
+    assert restored.loc["overall", ["n", "value"]].tolist() == [2, 0.5]
+    # Everything of the user's that went in, by its digest.
+    inputs = json.loads((run / "meta.json").read_text())["inputs"]
+    assert inputs == {name: hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() for name in [*answers, "pairs.csv"]}
+
+    # A file edited by hand stops the run before anything is made of it.
+    told = (tmp_path / "w2.json").read_text()
+    (tmp_path / "w2.json").write_text(told.replace('"quality": 2', '"quality": 5', 1))
+    code, output = snakemake(root, tmp_path, *options)
+    assert code != 0
+    assert "filter_pairs: The file of answers w2.json was edited by hand: its check sum does not fit" in output
+    assert "Traceback" not in output
+    # Taken back, the run is as it was.
+    before = (run / "tables" / "normalisers.csv").read_bytes()
+    (tmp_path / "w2.json").write_text(told)
+    code, output = snakemake(root, tmp_path, *options)
+    assert code == 0, output
+    assert pd.read_parquet(run / "noisyhate" / "kept.parquet").equals(kept)
+    assert (run / "tables" / "normalisers.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "target", "said"),
+    [
+        (
+            "corrupted",
+            "corrupted={base: few.txt}",
+            "results/corrupted/corrupted/captions.base.json",
+            "fit_corruptions: The base corpus few.txt has 4 distinct words, but a base needs at least 100",
+        ),
+        (
+            "noisyhate",
+            "noisyhate={perturbations: {table: list.json}}",
+            "results/noisyhate/noisyhate/forms.json",
+            "build_lookup: The table of perturbations list.json holds a list, not an object.",
+        ),
+    ],
+)
+def test_bad_files_stop_a_run_with_one_paragraph(root, tmp_path, name, changes, target, said, monkeypatch):
+    monkeypatch.delenv("MUATTACK_DATA", raising=False)
+    (tmp_path / "few.txt").write_text("a dog and a cat\n")
+    (tmp_path / "list.json").write_text('["s1lly"]')
+    code, output = snakemake(root, tmp_path, "--cores", "1", "--configfile", str(root / "config" / f"{name}.yaml"), "--config", changes, "--", target)
+    assert code != 0
+    assert said in output
+    assert "Traceback" not in output
+    assert not (tmp_path / target).exists()
 
 
 @pytest.mark.slow

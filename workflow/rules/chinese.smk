@@ -1,7 +1,5 @@
 # Chinese texts: files made for data sets, classifiers attacked by the importance of words, the texts put to other models. Read only
 # where the block `chinese` of the configuration names something.
-import importlib.util
-
 CHINESE = config["chinese"]
 CHINESE_SETS = {name: entry for name, entry in config["mutate"]["sets"].items() if entry["kind"] == "chinese"}
 CHINESE_ATTACKS = expand("results/{{run}}/chinese/attacks/{dataset}/{method}.jsonl", dataset=CHINESE["datasets"], method=CHINESE_SETS)
@@ -23,20 +21,6 @@ if CHINESE["datasets"]:
     FOLDERS.setdefault("figures", []).extend(expand("results/{{run}}/figures/transfer.{ext}", ext=["png", "svg"]))
 
 
-def module_file(spec, key):
-    """The file of the module in the user's "module:function", so that an edit of it is noticed."""
-    name = spec.partition(":")[0]
-    try:
-        found = importlib.util.find_spec(name)
-    except (ImportError, ValueError):
-        found = None
-    if found is None:
-        raise WorkflowError(
-            f"The module {name} ({key}) cannot be found. Put the folder it lies in on PYTHONPATH, as in `PYTHONPATH=. snakemake ...`, or mend its name."
-        )
-    return [found.origin] if found.origin and Path(found.origin).is_file() else []
-
-
 def target_files(target):
     """What a function that is asked lies in."""
     entry = CHINESE["targets"][target]
@@ -54,13 +38,7 @@ METHOD_MODULES = sorted(
 )
 for target in CHINESE["targets"]:
     target_files(target)
-for name, entry in CHINESE["split"].items():
-    path = data_file(config, entry["file"])
-    if not Path(path).is_file():
-        raise WorkflowError(
-            f"The file {path} (chinese.split.{name}.file) {'is no file' if Path(path).exists() else 'does not exist'}. Check its path in your configuration, and "
-            "`data` (or the environment variable MUATTACK_DATA), the folder that paths of data files count from."
-        )
+note_files({f"chinese.split.{name}.file": data_files(entry["file"]) for name, entry in CHINESE["split"].items()})
 
 
 # Hotel reviews that nobody wrote: enough to see a run from end to end without any file.

@@ -1,4 +1,5 @@
 # What all rules share: the checked configuration, the names of a run's parts, helpers for inputs and params.
+import importlib.util
 import json
 import os
 import re
@@ -120,7 +121,7 @@ def not_made(paths):
 
 
 def user_files():
-    """All data files and folders of the user that the run reads, by the key that names them."""
+    """The data files and folders of the user that every kind of run may read, by the key that names them."""
     files = {
         f"mutate.sets.{name}.{key}": files_inside(data_files(path))
         for name, entry in config["mutate"]["sets"].items()
@@ -211,6 +212,20 @@ def local_model(encoder):
     return [f"{path}/{name}" for name in ("config.json", "model.safetensors", "saved_model.pb") if Path(path, name).is_file()]
 
 
+def module_file(spec, key):
+    """The file of the module in the user's "module:function", so that an edit of it is noticed."""
+    name = spec.partition(":")[0]
+    try:
+        found = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        found = None
+    if found is None:
+        raise WorkflowError(
+            f"The module {name} ({key}) cannot be found. Put the folder it lies in on PYTHONPATH, as in `PYTHONPATH=. snakemake ...`, or mend its name."
+        )
+    return [found.origin] if found.origin and Path(found.origin).is_file() else []
+
+
 def encoder_files(folder):
     """The folder that the run pretrains its encoder into; the files of an encoder that lies in a local folder."""
     return folder if PRETRAINED_HERE else local_model(ENCODER)
@@ -294,13 +309,22 @@ def language_model(wildcards):
     return own if config["attacks"]["language_model"] is None else local_model({"path": config["attacks"]["language_model"]})
 
 
-# Snakemake's own message for a missing file names neither the key nor the remedy.
-for key, paths in user_files().items():
-    for path in paths:
-        found = Path(path).is_dir() if key in SAVED_SETS else Path(path).is_file()
-        if not found:
-            what, kind = ("is no folder", "folder") if key in SAVED_SETS else ("is no file", "file")
-            raise WorkflowError(
-                f"The {kind} {path} ({key}) {what if Path(path).exists() else 'does not exist'}. Check its path in your configuration, and `data` "
-                "(or the environment variable MUATTACK_DATA), the folder that paths of data files count from."
-            )
+# Every file and folder of the user that the run reads, by the key that names them. Families add theirs; meta.json of the run has their digests.
+USER_FILES = {}
+
+
+def note_files(files):
+    """Remember these files of the user's; refuse the first that is not there: Snakemake's own message names neither the key nor the remedy."""
+    USER_FILES.update(files)
+    for key, paths in files.items():
+        for path in paths:
+            found = Path(path).is_dir() if key in SAVED_SETS else Path(path).is_file()
+            if not found:
+                what, kind = ("is no folder", "folder") if key in SAVED_SETS else ("is no file", "file")
+                raise WorkflowError(
+                    f"The {kind} {path} ({key}) {what if Path(path).exists() else 'does not exist'}. Check its path in your configuration, and `data` "
+                    "(or the environment variable MUATTACK_DATA), the folder that paths of data files count from."
+                )
+
+
+note_files(user_files())

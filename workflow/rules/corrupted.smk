@@ -22,13 +22,7 @@ def corruption_files():
     return {f"corrupted.{key}": files_inside(data_files(path)) for key, path in named.items()}
 
 
-for key, paths in corruption_files().items():
-    for path in paths:
-        if not Path(path).is_file():
-            raise WorkflowError(
-                f"The file {path} ({key}) {'is no file' if Path(path).exists() else 'does not exist'}. Check its path in your configuration, and `data` "
-                "(or the environment variable MUATTACK_DATA), the folder that paths of data files count from."
-            )
+note_files(corruption_files())
 
 
 # Common words, the nearest of them by edit distance, synonyms: what the corruptions of a data set are made of.

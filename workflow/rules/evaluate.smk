@@ -104,7 +104,7 @@ rule describe_run:
         **FOLDERS,
         captions="results/{run}/captions.parquet" if CAPTIONED else [],
         metrics="results/{run}/metrics.csv" if CAPTIONED else [],
-        data=files_inside(sorted({path for paths in user_files().values() for path in paths})),
+        data=files_inside(sorted({path for paths in USER_FILES.values() for path in paths})),
         library=library("describe_run"),
     output:
         run="results/{run}/meta.json",

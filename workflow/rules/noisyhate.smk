@@ -1,7 +1,5 @@
 # Human-written perturbations: texts cleaned and perturbed, or pairs read; words restored by normalisers, both texts scored, people asked.
 # Read only where noisyhate.source or noisyhate.pairs names something.
-import importlib.util
-
 from muattack.mutate.registry import form_files
 
 NOISYHATE = config["noisyhate"]
@@ -37,33 +35,14 @@ if SCORERS:
 def noisyhate_files():
     """The user's files that the family reads, by the key that names them."""
     files = {"noisyhate.judging.answers": ANSWERS}
+    files |= {f"noisyhate.classifiers.{name}.path": local_model(entry) for name, entry in NOISYHATE["classifiers"].items() if "path" in entry}
     if PERTURBS:
         forms = form_files({"perturbations": NOISYHATE["perturbations"]})
         files |= {f"noisyhate.{key}": data_files(path) for key, path in forms.items()} | {"noisyhate.english": data_files(NOISYHATE["english"])}
     return files | {"noisyhate.pairs": data_files(NOISYHATE["pairs"])}
 
 
-for key, paths in noisyhate_files().items():
-    for path in paths:
-        if not Path(path).is_file():
-            raise WorkflowError(
-                f"The file {path} ({key}) {'is no file' if Path(path).exists() else 'does not exist'}. Check its path in your configuration, and `data` "
-                "(or the environment variable MUATTACK_DATA), the folder that paths of data files count from."
-            )
-
-
-def code_file(spec, key):
-    """The file of the module in the user's "module:function", so that an edit of it is noticed."""
-    name = spec.partition(":")[0]
-    try:
-        found = importlib.util.find_spec(name)
-    except (ImportError, ValueError):
-        found = None
-    if found is None:
-        raise WorkflowError(
-            f"The module {name} ({key}) cannot be found. Put the folder it lies in on PYTHONPATH, as in `PYTHONPATH=. snakemake ...`, or mend its name."
-        )
-    return [found.origin] if found.origin and Path(found.origin).is_file() else []
+note_files(noisyhate_files())
 
 
 def scorer_dataset(name):
@@ -86,7 +65,7 @@ def scorer_files(run, name):
     """What a classifier depends on: its folder and the frozen encoder that it refers to, or the user's files."""
     entry = NOISYHATE["classifiers"][name]
     if "function" in entry:
-        return code_file(entry["function"], f"noisyhate.classifiers.{name}.function")
+        return module_file(entry["function"], f"noisyhate.classifiers.{name}.function")
     if "path" in entry:
         return local_model(entry)
     return [scorer_spec(run, name), *(encoder_files(pretrained_folder(run, scorer_dataset(name))) if FROZEN else [])]
@@ -103,7 +82,7 @@ def scorer_block(run, name):
 def normaliser_files(name):
     """The module of a web service of the user's."""
     entry = NORMALISERS[name]
-    return [] if isinstance(entry, str) else code_file(entry["ask"], f"noisyhate.normalisers, {name}")
+    return [] if isinstance(entry, str) else module_file(entry["ask"], f"noisyhate.normalisers, {name}")
 
 
 # Told before anything runs, as missing files are.

@@ -214,22 +214,27 @@ def nearest(keys: Sequence[str], words: Sequence[str]) -> list[list[tuple[int, i
 
 
 def fit_base(
-    texts: Iterable[str], common_words: int = COMMON_WORDS, min_length: int = MIN_LENGTH, synonyms: str | Path = "own", folder: str | Path = "."
+    texts: Iterable[str],
+    common_words: int = COMMON_WORDS,
+    min_length: int = MIN_LENGTH,
+    synonyms: str | Path = "own",
+    folder: str | Path = ".",
+    what: str = "The base corpus",
 ) -> Base:
     """Fit a base on the texts of a corpus.
 
     The most frequent words of at least `min_length` characters without digits become the common ones, equally frequent ones by
     the alphabet. `synonyms` is own (the list that comes with muattack), wordnet (an error where it is not installed), auto (wordnet
     where it is installed, else own: another machine may give other results), none, or a path from `folder`: see
-    `read_synonyms`. Raises InputError for a corpus of fewer than 100 distinct words.
+    `read_synonyms`. Raises InputError for a corpus of fewer than 100 distinct words; `what` is what it is called there.
     """
     _whole(common_words, 1, "common_words")
     _whole(min_length, 1, "min_length")
     counts = count_words(texts)
     if len(counts) < FEWEST_WORDS:
         raise InputError(
-            f"The base corpus has {len(counts)} distinct words, but a base needs at least {FEWEST_WORDS} to choose wrong words from. "
-            "Give more texts, such as the training texts of the run."
+            f"{what} has {len(counts)} distinct words, but a base needs at least {FEWEST_WORDS} to choose wrong words from. "
+            "Give more texts, or write `base: own` for muattack's own word lists."
         )
     fitting = [word for word in counts if len(word) >= min_length and not any(map(str.isnumeric, word))]
     words = _some(sorted(fitting, key=lambda word: (-counts[word], word))[:common_words], min_length)
@@ -291,7 +296,7 @@ def make_base(settings: Mapping, texts: Iterable[str], folder: str | Path = ".",
     """
     fitting = {key: settings[key] for key in ("synonyms", "common_words", "min_length")}
     if settings["base"] == "run":
-        return fit_base(texts, **fitting, folder=folder)
+        return fit_base(texts, **fitting, folder=folder, what=f"The base corpus ({where}.base: run, the training texts)")
     fitted = settings["base"].endswith(".json")
     return _configured_base({"base": settings["base"]} | ({} if fitted else fitting), Path(folder), where)[0]
 
@@ -734,7 +739,7 @@ def _configured_base(settings: Mapping, folder: Path, where: str) -> tuple[Base,
 @lru_cache(maxsize=4)
 def _fit_file(path: Path, content: bytes, options: tuple) -> Base:
     """Return the base fitted on a file of texts; the sets of a severity sweep share one."""
-    return fit_base(_corpus(path, content), **dict(options))
+    return fit_base(_corpus(path, content), **dict(options), what=f"The base corpus {path}")
 
 
 def _corpus(path: Path, content: bytes) -> list[str]:
