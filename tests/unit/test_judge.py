@@ -212,6 +212,15 @@ def test_the_filter_and_what_it_keeps_of_each_type():
     ]  # fmt: skip
 
 
+def test_where_no_pair_is_kept_it_says_why():
+    answers = made(*((f"w{number}", pair, 1, True) for number in range(5) for pair in ("p1", "p2")), ("w0", "p3", 5, True))
+    with pytest.raises(InputError) as raised:
+        keep(PAIRS, judge(answers, BATCH)[0])
+    assert "Of the 3 pairs that were judged none is kept: 0 of 5 find it likely, 3 are needed (2); only 1 of 5 answers count (1)." in str(
+        raised.value
+    )
+
+
 # --- In a browser -----------------------------------------------------------------------------------------------------
 
 ARGUMENTS = [

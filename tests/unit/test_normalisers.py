@@ -67,6 +67,14 @@ def test_texts_change_inside_their_words_alone():
         ("привет", "привет", "привет"),
         ("日本", "日本", "日本"),
         ("911", "911", "911"),
+        # Prices and numbers with an ending are no words, a sign among letters is.
+        ("€5", "€5", "€5"),
+        ("50€", "50€", "50€"),
+        ("m€an", "mean", "mean"),
+        ("Ⓢ1lly", "S1lly", "Sllly"),
+        ("1st", "1st", "1st"),
+        ("90s", "90s", "90s"),
+        ("5PM", "5PM", "5PM"),
     ],
 )
 def test_look_alikes_are_folded(word, folded, with_signs):

@@ -140,10 +140,18 @@ def judge(
 
 
 def keep(pairs: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the pairs that the verdicts keep, in their order, with n and mean as quality_n and quality_mean."""
+    """Return the rows of the pairs that the verdicts keep, in their order, with n and mean as quality_n and quality_mean.
+
+    Raises InputError, with the reasons, where none is kept: no table can be made of no pairs.
+    """
     found = verdicts.set_index("id")
     ids = pairs["id"].astype(str)
     mask = ids.map(found["kept"]).fillna(False).astype(bool)
+    if not mask.any():
+        reasons = "; ".join(f"{reason} ({count})" for reason, count in verdicts["reason"].value_counts().sort_index().items())
+        raise InputError(
+            f"Of the {len(pairs)} pairs that were judged none is kept: {reasons}. Name more files of answers, or ask for less under noisyhate.judging: workers, misses, rule."
+        )
     return pairs[mask].assign(quality_n=ids[mask].map(found["n"]), quality_mean=ids[mask].map(found["mean"])).reset_index(drop=True)
 
 

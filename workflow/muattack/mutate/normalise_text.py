@@ -8,6 +8,7 @@ Source: NoisyHate, 5.1 (pyspellchecker and others). SymSpell and the folding of 
 
 import os
 import pkgutil
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -22,6 +23,8 @@ from muattack.mutate.word import like
 NOTHING = "the normaliser finds nothing to change"
 # Longer runs of letters are no words, and a corrector's time grows with the square of the length.
 LONGEST = 30
+# Numbers with an ending are none of the words that people write with digits for letters.
+COUNTED = re.compile(r"\d+(?:st|nd|rd|th|s|am|pm)", re.IGNORECASE)
 # Words remembered: few make up most of a text.
 MEMORY = 65536
 # Seconds that a web service may take to answer.
@@ -140,7 +143,7 @@ class ConfusableFolder(WordNormaliser):
 
     A word changes only where all of it then is ASCII, so that words of other scripts and languages with letters of their own are
     left alone; invisible characters inside a word go. With `signs` the digits and signs of `anthro.LOOK_ALIKES` are read as letters too
-    (j0ke, $illy), in words that hold a letter.
+    (j0ke, $illy), in words that hold a letter, but not in numbers with an ending (1st, 90s, 5pm).
     """
 
     def __init__(self, signs: bool = False) -> None:
@@ -149,10 +152,13 @@ class ConfusableFolder(WordNormaliser):
 
     def correct(self, word: str) -> str:
         """Return the word with every look-alike as its letter."""
+        # A sign stands for a letter in a word only: €5 is a price.
+        written = any(homoglyph(character).isalpha() for character in word)
         folded = "".join(
-            LOOK_ALIKES[character][0] if not character.isascii() and character in LOOK_ALIKES else homoglyph(character) for character in word
+            LOOK_ALIKES[character][0] if written and not character.isascii() and character in LOOK_ALIKES else homoglyph(character)
+            for character in word
         )
-        if self.signs and any(character.isalpha() for character in folded):
+        if self.signs and written and not COUNTED.fullmatch(word):
             folded = "".join(LOOK_ALIKES.get(character, character)[0] for character in folded)
         return folded if folded and folded.isascii() else word
 
