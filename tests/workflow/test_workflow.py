@@ -135,6 +135,15 @@ def test_frozen_encoder_dry_run(root, tmp_path):
     assert jobs(output)["pretrain_encoder"] == 1
 
 
+def test_a_function_of_the_users_is_one_more_target(root, tmp_path, monkeypatch):
+    (tmp_path / "my_chat.py").write_text("def answer(texts):\n    return [None] * len(texts)\n", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    chat = "chinese={targets: {chat: {function: 'my_chat:answer', labels: {好评: positive}}}}"
+    code, output = snakemake(root, tmp_path, "--dry-run", "--cores", "2", "--configfile", str(root / "config" / "chinese.yaml"), "--config", chat)
+    assert code == 0, output
+    assert jobs(output)["ask_target"] == CHINESE["ask_target"] + 3
+
+
 def test_without_victims_nothing_of_attacks_is_made(root, tmp_path):
     code, output = snakemake(root, tmp_path, "--dry-run", "--cores", "2", "--config", "attacks={victims: []}")
     assert code == 0, output
