@@ -15,7 +15,7 @@
 #   chinese/                                                       attacks on words of Chinese texts, what other models answered
 #   corrupted/                                                     test texts with natural corruptions, judgements at every severity
 #   noisyhate/                                                     pairs of texts, clean and as people write them; the page for judges
-#   tables/{table}.{csv,md}  figures/{figure}.{png,svg}            what a paper prints
+#   report.html  tables/{table}.{csv,md}  figures/{figure}.{png,svg}  everything on one page; what a paper prints
 #   logs/{rule}/  benchmarks/{rule}/                               what happened, and what it cost
 from snakemake.utils import min_version
 
@@ -53,7 +53,7 @@ report: "workflow/report/workflow.rst"
 rule all:
     default_target: True
     input:
-        expand("results/{run}/meta.json", run=config["run"]),
+        expand("results/{run}/report.html", run=config["run"]),
         expand("results/{run}/metrics.csv", run=config["run"] if CAPTIONED else []),
         [expand(files, run=config["run"]) for files in FOLDERS.values()],
     message:

@@ -7,9 +7,13 @@ import micro
 import pandas as pd
 import pytest
 import yaml
+from made_scores import MUTATE, make_run
 
 from muattack.attack.records import read_attack, write_attack
 from muattack.config import check_config, overlay, read_config
+from muattack.evaluate.articles import count_missing_articles
+from muattack.evaluate.metrics import compute_metrics
+from muattack.evaluate.tables import write_csv
 from muattack.records import read_meta, read_records, write_records
 from muattack.results import attack_settings, training_settings
 
@@ -321,6 +325,37 @@ def test_attacks_from_shards_to_table_and_figure(run, tmp_path):
     assert seen[0] == seen[1]
     assert json.loads(seen[0])["files"]["1.jsonl"]["succeeded"] == 1
     assert "metrics" not in json.loads((tmp_path / "meta.json").read_text())
+
+
+def test_write_report(run, tmp_path):
+    names = ("finetune", "rr")
+    made = make_run(tmp_path, images=6, detectors=names, ood=False)
+    for path in made["mutants"].values():
+        write_records(path, read_records(path).assign(edits=[[]] * len(read_records(path)), source="machine"), {})
+    config = check_config(overlay(read_config(), {"evaluate": {"bootstrap": 10}}))
+    config |= {"detectors": {name: config["detectors"][name] for name in names}, "mutate": config["mutate"] | MUTATE}
+    write_records(tmp_path / "captions.parquet", made["captions"], {})
+    metrics, _ = compute_metrics(made["captions"], made["scores"], made["mutants"], config["evaluate"], config["mutate"], 1)
+    write_csv(tmp_path / "metrics.csv", metrics)
+    write_csv(tmp_path / "articles.csv", count_missing_articles(made["captions"], 0.95))
+    (tmp_path / "articles.md").write_text("# Articles\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n")
+    write(tmp_path / "meta.json", {"versions": {"python": "3.11"}, "machine": "x86_64", "inputs": {}})
+    write_attack(tmp_path / "textfooler.jsonl", {"victim": "rr", "dataset": "captions", "attack": {}, "texts": 1}, [record("m-1", 1, "failed")])
+    done = run(
+        "write_report",
+        input={
+            "meta": "meta.json", "captions": "captions.parquet", "mutants": list(map(str, made["mutants"].values())),
+            "scores": list(map(str, made["scores"].values())), "measured": ["metrics.csv"], "tables": ["articles.csv", "articles.md"], "figures": [],
+            "attacks": ["textfooler.jsonl"],
+        },
+        output=["report.html"],
+        params={"mutants": list(made["mutants"]), "detectors": list(names), "victims": ["rr"], "benchmarks": "benchmarks", "config": json.dumps(config)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "is hardest for <strong>Finetune</strong>" in page
+    assert "<td>2</td>" in page.replace(' style="text-align:right"', "")
+    assert "texts that were changed" in page
 
 
 def test_schemas_of_the_configurations_are_yaml_without_tabs(root):

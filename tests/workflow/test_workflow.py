@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import zlib
@@ -46,6 +47,9 @@ def fingerprints(run):
             meta = json.loads(content)
             meta["config"]["attacks"].pop("shards")
             content = json.dumps(meta).encode()
+        if path.name == "report.html":
+            # The report prints the configuration, and what the rules cost, which knows the clock.
+            content = re.sub(rb'<details id="times">.*?</details>|\bshards: \d+', b"", content, flags=re.DOTALL)
         found[str(path.relative_to(run))] = hashlib.sha256(content).hexdigest()
     return found
 

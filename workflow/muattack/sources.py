@@ -44,4 +44,7 @@ def library_sources(script: str | Path) -> list[str]:
     # Word lists are read by these modules as data.
     if {PACKAGE / "mutate" / "registry.py", PACKAGE / "data" / "simulate.py"} & seen:
         seen.update(PACKAGE.glob("mutate/words/*.txt"))
+    # So are the report's template, style and script.
+    if PACKAGE / "report" / "page.py" in seen:
+        seen.update(PACKAGE.glob("report/page.*"))
     return sorted(str(file) for file in seen)

@@ -1,4 +1,4 @@
-# Scores, metrics with intervals, tables.
+# Scores, metrics with intervals, tables, the report.
 
 
 # P(machine) of every test text and every mutant.
@@ -126,3 +126,39 @@ rule describe_run:
         "Describe the run"
     script:
         "../scripts/describe_run.py"
+
+
+# One page that holds the run: findings in words, tables, figures, the texts. It alone says how long things took.
+rule write_report:
+    input:
+        meta="results/{run}/meta.json",
+        captions="results/{run}/captions.parquet" if CAPTIONED else [],
+        mutants=expand("results/{{run}}/mutants/{set}.parquet", set=MUTANTS if CAPTIONED else []),
+        scores=expand("results/{{run}}/scores/{detector}.parquet", detector=DETECTORS if CAPTIONED else []),
+        measured=expand("results/{{run}}/{name}.csv", name=["metrics", "differences"] if CAPTIONED else []),
+        tables=FOLDERS.get("tables", []),
+        figures=FOLDERS.get("figures", []),
+        attacks=ATTACKS,
+        library=library("write_report"),
+    output:
+        report("results/{run}/report.html", caption="../report/write_report.rst", category="Report"),
+    log:
+        "results/{run}/logs/write_report/all.log",
+    benchmark:
+        "results/{run}/benchmarks/write_report/all.tsv"
+    conda:
+        "../../envs/light.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(1500),
+        runtime=20,
+    params:
+        mutants=MUTANTS if CAPTIONED else [],
+        detectors=DETECTORS if CAPTIONED else [],
+        victims=list(VICTIMS),
+        benchmarks="results/{run}/benchmarks",
+        config=block(),
+    message:
+        "Write the report"
+    script:
+        "../scripts/write_report.py"
