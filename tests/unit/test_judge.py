@@ -294,7 +294,10 @@ def test_with_the_mouse_from_the_first_pair_to_the_filter(page, tmp_path):
     # The pair under the pointer is shown in both texts.
     words.nth(1).hover()
     assert page.locator(".paired").all_inner_texts() == ["is", "is"]
+    places = [word.bounding_box() for word in words.all()]
     words.nth(3).click()
+    # Nothing moves under the pointer.
+    assert [word.bounding_box() for word in words.all()] == places
     assert following.is_disabled()
     page.get_by_role("radio", name="4, likely").check()
     following.click()

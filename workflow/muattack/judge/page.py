@@ -105,7 +105,7 @@ section { background: var(--paper); border: 1px solid #d0d7de; border-radius: .6
 .words { display: flex; flex-wrap: wrap; gap: .15rem; }
 .words button { font: inherit; color: inherit; background: none; border: 2px solid transparent; border-radius: .35rem; padding: .1rem .3rem; cursor: pointer; }
 .words button.paired { background: var(--pair); }
-.words button[aria-pressed="true"] { border-color: var(--mark); background: var(--pair); font-weight: 600; }
+.words button[aria-pressed="true"] { border-color: var(--mark); background: var(--pair); }
 .words button[aria-disabled="true"], label[data-off] { cursor: not-allowed; color: var(--soft); }
 fieldset { border: 0; margin: 1.25rem 0 0; padding: 0; }
 legend { font-weight: 600; padding: 0; margin-bottom: .35rem; }
