@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 demo: .venv/ready
 	@snakemake --cores $(CORES)
-	@echo "Tables and figures: results/demo/tables and results/demo/figures"
+	@echo "Open results/demo/report.html; tables and figures: results/demo/tables and results/demo/figures"
 
 test: .venv/ready
 	@python -m pytest tests/unit tests/rules -m "not slow and not slurm and not gpu" --numprocesses auto --dist worksteal
