@@ -191,16 +191,17 @@ def test_a_classifier_from_texts_to_scores(run, collected, tmp_path):
     """pretrain_dataset_encoder, train_classifier, score_classifier, attack_texts."""
     small = {"encoders": {"tiny": {"pretrain": {"layers": 1, "width": 16, "heads": 2, "vocabulary": 300, "epochs": 1}}}, "training": {"epochs": 1}}
     config = check_config(overlay(read_config(), small))
+    own, defended = "results/r/classifiers/toy/encoder", "results/r/classifiers/toy/freelb_pp"
     encoder, labels, table = json.dumps(config["encoders"]["tiny"]), json.dumps(["Food", "Weather"]), collected[1]
     params = {"encoder": encoder, "labels": labels, "seed": 1, "threads": 1}
-    done = run("pretrain_dataset_encoder", input={"texts": table}, output=["encoder"], params=params)
+    done = run("pretrain_dataset_encoder", input={"texts": table}, output=[own], params=params, wildcards={"run": "r"})
     assert done.returncode == 0, done.stderr
     defence = config["classification"]["defences"]["freelb_pp"]
     params |= {"training": json.dumps(training_settings(config, defence)), "defence": json.dumps(defence)}
-    done = run("train_classifier", input={"texts": table, "encoder": "encoder", "start": []}, output=["freelb_pp"], params=params)
+    done = run("train_classifier", input={"texts": table, "encoder": own, "start": []}, output=[defended], params=params, wildcards={"run": "r"})
     assert done.returncode == 0, done.stderr
-    assert json.loads((tmp_path / "freelb_pp" / "muattack.json").read_text())["labels"] == ["Food", "Weather"]
-    given = {"texts": table, "classifier": "freelb_pp", "encoder": "encoder"}
+    assert json.loads((tmp_path / defended / "muattack.json").read_text())["labels"] == ["Food", "Weather"]
+    given = {"texts": table, "classifier": defended, "encoder": own}
     done = run("score_classifier", input=given, output=["scores.parquet"], params={"threads": 1})
     assert done.returncode == 0, done.stderr
     scores = read_records(tmp_path / "scores.parquet")
@@ -212,7 +213,7 @@ def test_a_classifier_from_texts_to_scores(run, collected, tmp_path):
 
     attacks = {name: attack_settings(config, "captions", name) for name in ("textbugger", "bert_attack")}
     (tmp_path / "near.json").write_text("{}")
-    given = {"texts": table, "victim": "freelb_pp", "encoder": [], "synonyms": "near.json", "antonyms": [], "language_model": "encoder"}
+    given = {"texts": table, "victim": defended, "encoder": [], "synonyms": "near.json", "antonyms": [], "language_model": own}
     params = {
         "attacks": json.dumps(attacks), "labels": labels, "chosen": json.dumps([3, None]), "dataset": "toy", "similarity": json.dumps(
         {"measure": "cosine", "precision": "float32"}), "encoder": json.dumps(micro.frozen_bert()), "language_model": None, "seconds": 60,

@@ -67,6 +67,7 @@ def test_split_file(run, tmp_path):
 def test_from_made_up_reviews_to_table_and_figure(run, tmp_path, monkeypatch):
     """simulate_reviews, attack_words, ask_target, write_transfer_table, plot_transfer."""
     config = check_config(overlay(read_config(), SMALL))
+    own, plain = "results/r/classifiers/made/encoder", "results/r/classifiers/made/plain"
     chinese, labels = config["chinese"], json.dumps(["negative", "positive"])
     output = {"train": str(tmp_path / "made_train.jsonl"), "test": str(tmp_path / "made_test.jsonl"), "meta": str(tmp_path / "made.json")}
     done = run("simulate_reviews", output=output, params={"reviews": json.dumps(chinese["simulate"]["made"]), "seed": 1})
@@ -78,12 +79,11 @@ def test_from_made_up_reviews_to_table_and_figure(run, tmp_path, monkeypatch):
     done = run("collect_dataset", input=files, output=["made.parquet"], params=params, wildcards={"dataset": "made"})
     assert done.returncode == 0, done.stderr
     params = {"encoder": json.dumps(config["encoders"]["tiny"]), "labels": labels, "seed": 1, "threads": 1}
-    assert run("pretrain_dataset_encoder", input={"texts": "made.parquet"}, output=["encoder"], params=params).returncode == 0
+    assert run("pretrain_dataset_encoder", input={"texts": "made.parquet"}, output=[own], params=params, wildcards={"run": "r"}).returncode == 0
     params |= {"training": json.dumps(training_settings(config, {})), "defence": "{}"}
-    assert (
-        run("train_classifier", input={"texts": "made.parquet", "encoder": "encoder", "start": []}, output=["plain"], params=params).returncode == 0
-    )
-    given = {"texts": "made.parquet", "classifier": "plain", "encoder": "encoder"}
+    given = {"texts": "made.parquet", "encoder": own, "start": []}
+    assert run("train_classifier", input=given, output=[plain], params=params, wildcards={"run": "r"}).returncode == 0
+    given = {"texts": "made.parquet", "classifier": plain, "encoder": own}
     assert run("score_classifier", input=given, output=["scores.parquet"], params={"threads": 1}).returncode == 0
 
     params = {"sets": json.dumps(SETS), "labels": labels, "victim": "made.plain", "texts": 8, "seconds": 60, "seed": 1}
@@ -105,7 +105,7 @@ def test_from_made_up_reviews_to_table_and_figure(run, tmp_path, monkeypatch):
     answers = {}
     for name in SETS:
         for target, settings in chinese["targets"].items():
-            given = {"attack": f"{name}.jsonl", "classifier": [] if "function" in settings else "plain", "encoder": [], "module": []}
+            given = {"attack": f"{name}.jsonl", "classifier": [] if "function" in settings else plain, "encoder": [], "module": []}
             params = {"target": json.dumps(settings), "labels": labels, "threads": 1}
             done = run("ask_target", input=given, output=[f"{name}.{target}.parquet"], params=params, wildcards={"target": target})
             assert done.returncode == 0, done.stderr

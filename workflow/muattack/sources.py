@@ -1,5 +1,6 @@
 """Which library files a script uses: what makes an edited module re-run exactly the rules that run it."""
 
+import hashlib
 import re
 from functools import cache
 from pathlib import Path
@@ -48,3 +49,11 @@ def library_sources(script: str | Path) -> list[str]:
     if PACKAGE / "report" / "page.py" in seen:
         seen.update(PACKAGE.glob("report/page.*"))
     return sorted(str(file) for file in seen)
+
+
+def code_sha256(module: str | Path) -> str:
+    """Return a digest of a package module and all it imports: what was kept by other code is not gone on with."""
+    joined = hashlib.sha256()
+    for file in map(Path, sorted({str(module), *library_sources(module)})):
+        joined.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return joined.hexdigest()

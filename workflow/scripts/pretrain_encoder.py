@@ -8,7 +8,14 @@ import json
 
 from muattack.records import read_records
 from muattack.train.pretrain import pretrain_encoder
+from muattack.train.resume import state_folder
 
+params = snakemake.params
 pretrain_encoder(
-    read_records(snakemake.input.captions), json.loads(snakemake.params.encoder), snakemake.output[0], snakemake.params.seed, snakemake.params.threads
+    read_records(snakemake.input.captions),
+    json.loads(params.encoder),
+    snakemake.output[0],
+    params.seed,
+    params.threads,
+    state_folder=state_folder(snakemake.output[0], snakemake.wildcards.run),
 )

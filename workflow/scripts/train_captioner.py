@@ -7,6 +7,7 @@ start_log(snakemake)
 import json
 
 from muattack.data.simulate import train_captioner
+from muattack.train.resume import state_folder
 
 train_captioner(
     snakemake.wildcards.captioner,
@@ -16,4 +17,5 @@ train_captioner(
     snakemake.output[0],
     snakemake.params.seed,
     snakemake.params.threads,
+    state_folder(snakemake.output[0], snakemake.wildcards.run),
 )

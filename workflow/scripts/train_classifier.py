@@ -8,6 +8,7 @@ import json
 
 from muattack.records import read_records
 from muattack.train.loop import train_detector
+from muattack.train.resume import state_folder
 
 given, params = snakemake.input, snakemake.params
 train_detector(
@@ -20,4 +21,5 @@ train_detector(
     params.seed,
     start=given.start or None,
     labels=json.loads(params.labels),
+    state_folder=state_folder(snakemake.output[0], snakemake.wildcards.run),
 )

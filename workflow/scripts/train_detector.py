@@ -8,6 +8,7 @@ import json
 
 from muattack.records import read_records
 from muattack.train.loop import train_detector
+from muattack.train.resume import state_folder
 
 given, params = snakemake.input, snakemake.params
 train_detector(
@@ -21,4 +22,5 @@ train_detector(
     features=list(given.features) or None,
     start=given.start or None,
     mode=params.normalise,
+    state_folder=state_folder(snakemake.output[0], snakemake.wildcards.run),
 )

@@ -14,7 +14,6 @@ Records have the shape of `muattack.attack.records` and one field more: `perturb
 failed. It is what another model is asked about (`muattack.evaluate.transfer`). Imports torch only when a classifier is opened.
 """
 
-import json
 import os
 import time
 import traceback
@@ -32,9 +31,8 @@ from muattack.errors import InputError
 from muattack.mutate.chinese import ChineseOperator, chinese_set
 from muattack.mutate.operator import Edit, apply_edits
 from muattack.progress import progress
-from muattack.records import sha256
 from muattack.seeds import digest, generator
-from muattack.sources import library_sources
+from muattack.sources import code_sha256
 
 # Texts scored between two looks at the clock.
 CHUNK = 256
@@ -195,7 +193,7 @@ def attack_texts(
     if state is not None:
         from muattack.attack.run import State
 
-        log = State(Path(state), f"{operator.name}-importance", {**header, "code": code_sha256()}, texts)
+        log = State(Path(state), f"{operator.name}-importance", {**header, "code": code_sha256(__file__)}, texts)
     records = []
     rows = list(zip(texts["id"].astype(str), texts["text"], texts["label"].astype(int), strict=True))
     try:
@@ -286,9 +284,3 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
-
-
-def code_sha256() -> str:
-    """Return what identifies the code that makes a record: a state that other code wrote is not gone on with."""
-    files = [[Path(file).name, sha256(file)] for file in library_sources(__file__)]
-    return f"{digest(json.dumps(files)):016x}"

@@ -16,7 +16,7 @@ from muattack.attack.records import apply_edits, gather, write_attack
 from muattack.errors import InputError
 from muattack.progress import progress
 from muattack.records import sha256, write_text
-from muattack.sources import library_sources
+from muattack.sources import code_sha256
 
 __all__ = ["attack_texts", "gather"]
 
@@ -234,14 +234,6 @@ def versions() -> dict[str, str]:
     return {"muattack": muattack.__version__, **{name: version(name) for name in ("textattack", "transformers", "torch", "nltk", "lemminflect")}}
 
 
-def code_sha256() -> str:
-    """Return what identifies the code that makes a record, detectors included: a state that other code wrote is not gone on with."""
-    joined = hashlib.sha256()
-    for file in map(Path, library_sources(__file__)):
-        joined.update(file.name.encode() + b"\0" + file.read_bytes())
-    return joined.hexdigest()
-
-
 class State:
     """Records of texts that are done: a line a text, flushed at once, each with its checksum, kept under a key of all that decides a record.
 
@@ -250,7 +242,7 @@ class State:
 
     def __init__(self, folder: Path, name: str, header: dict, texts: pd.DataFrame) -> None:
         # Which texts there are decides no record: a record is found by its text.
-        key = json.dumps([{**header, "texts": None}, code_sha256()], sort_keys=True, default=str)
+        key = json.dumps([{**header, "texts": None}, code_sha256(__file__)], sort_keys=True, default=str)
         self.key = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
         self.path = folder / f"{name}.jsonl"
         folder.mkdir(parents=True, exist_ok=True)

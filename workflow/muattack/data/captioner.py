@@ -21,6 +21,8 @@ from muattack.errors import InputError
 from muattack.progress import progress
 from muattack.records import complete_or_absent, write_json
 from muattack.seeds import digest
+from muattack.train.optimise import run_facts
+from muattack.train.resume import Checkpoint, digest_of, first_weights, pack, unpack
 from muattack.words import word_spans
 
 PAD, START, END, UNKNOWN = range(4)
@@ -337,11 +339,19 @@ class Captioner:
         return found
 
 
-def train(features: list[list[str]], captions: list[list[str]], settings: dict, seed: int) -> tuple[Captioner, list[float]]:
+def train(
+    features: list[list[str]],
+    captions: list[list[str]],
+    settings: dict,
+    seed: int,
+    state_folder: str | Path | None = None,
+    every: float | None = None,
+) -> tuple[Captioner, list[float]]:
     """Train a captioner on scenes' features and their captions (one list a scene each).
 
     Teacher forcing, cross-entropy per word, AdamW with a linear warm-up and decay. Returns the captioner and every
-    epoch's mean loss (nats a word). The same seed and number of torch threads give the same weights.
+    epoch's mean loss (nats a word). The same seed and number of torch threads give the same weights, also where a training
+    that was killed goes on from what it left in `state_folder`, at most one state in `every` seconds; who saves the captioner removes it.
     """
     texts = [[caption_words(text) for text in scene] for scene in captions]
     uses = Counter(word for scene in texts for text in scene for word in text)
@@ -361,8 +371,24 @@ def train(features: list[list[str]], captions: list[list[str]], settings: dict, 
     warm = max(1, steps // 20)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min((step + 1) / warm, max(0.05, (steps - step) / max(1, steps - warm))))
     losses = []
+    checkpoint = Checkpoint(
+        state_folder,
+        __file__,
+        lambda: {
+            "settings": digest_of(settings, seed),
+            "data": digest_of(features, captions),
+            "first weights": first_weights(network),
+            "versions or device": digest_of(run_facts(torch.get_num_threads())),
+        },
+        every,
+    )
+    if before := checkpoint.read():
+        tensors, facts = before
+        unpack(tensors, facts, network, optimizer, schedule)
+        order.bit_generator.state = facts["order"]
+        losses = facts["losses"]
     network.train()
-    for _ in progress(range(settings["epochs"]), f"epochs of the {settings['architecture']} captioner"):
+    for _ in progress(range(len(losses), settings["epochs"]), f"epochs of the {settings['architecture']} captioner"):
         shuffled = sorted(order.permutation(len(pairs)).tolist(), key=lambda place: len(pairs[place][1]))
         batches = [shuffled[at : at + settings["batch_size"]] for at in range(0, len(shuffled), settings["batch_size"])]
         total = spoken = 0.0
@@ -381,6 +407,9 @@ def train(features: list[list[str]], captions: list[list[str]], settings: dict, 
             schedule.step()
             total, spoken = total + loss.item(), spoken + tokens
         losses.append(total / spoken)
+        if len(losses) < settings["epochs"] and checkpoint.due():
+            tensors, facts = pack(network, optimizer, schedule)
+            checkpoint.write(len(losses), tensors, facts | {"order": order.bit_generator.state, "losses": losses})
     network.eval()
     return captioner, losses
 

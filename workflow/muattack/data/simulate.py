@@ -4,6 +4,7 @@ Files have the format of a user's own: `{image_id: [captions]}`. This module imp
 """
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -133,11 +134,22 @@ def read_scenes(path: str | Path, part: str) -> list[dict]:
     return scenes
 
 
-def train_captioner(name: str, settings: dict, scenes_path, captions_path, out_folder, seed: int, threads: int = 1) -> None:
+def train_captioner(
+    name: str,
+    settings: dict,
+    scenes_path,
+    captions_path,
+    out_folder,
+    seed: int,
+    threads: int = 1,
+    state_folder: str | Path | None = None,
+    every: float | None = None,
+) -> None:
     """Train the captioner `name` (machine or machine_ood) on the scenes of the part captioner and their human captions.
 
     `settings` is the block `captions.simulate`. Writes config.json, model.safetensors, vocab.json into `out_folder`;
-    config.json holds every epoch's training loss (nats a word). Raises InputError.
+    config.json holds every epoch's training loss (nats a word). In `state_folder` the state is kept, at most one in `every` seconds
+    (`muattack.train.resume`): a training that was killed goes on from there and removes it in the end. Raises InputError.
     """
     check_captioner(name, settings)
     _number(settings, "captions_per_scene", _WHERE, 1, 20)
@@ -151,8 +163,11 @@ def train_captioner(name: str, settings: dict, scenes_path, captions_path, out_f
     from muattack.data.captioner import save, train
 
     torch.set_num_threads(threads)
-    captioner, losses = train([scene_features(scene) for scene in scenes], [captions[scene["id"]] for scene in scenes], settings[name], seed)
+    features = [scene_features(scene) for scene in scenes]
+    captioner, losses = train(features, [captions[scene["id"]] for scene in scenes], settings[name], seed, state_folder, every)
     save(captioner, out_folder, {"name": name, "seed": seed, "captions_per_scene": settings["captions_per_scene"], "loss": losses})
+    if state_folder is not None:
+        shutil.rmtree(state_folder, ignore_errors=True)
 
 
 def caption_scenes(captioner_folder, scenes_path, part: str, out_json, seed: int, threads: int = 1) -> None:

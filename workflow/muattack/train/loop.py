@@ -21,6 +21,7 @@ from muattack.seeds import digest
 from muattack.train.adversarial import adversarial_facts, embedding_norm, make_step
 from muattack.train.batches import cut_by_budget, pad, shuffled_batches
 from muattack.train.optimise import State, batch_loss, make_optimiser, make_schedule, run_facts, take_step
+from muattack.train.resume import Checkpoint, digest_of, first_weights, pack, unpack
 from muattack.train.rr import draw_captions, exact_share
 
 # --- What a model is fed with -----------------------------------------------------------------------------------------
@@ -94,6 +95,9 @@ class VectorFeed:
 
 # --- The loop ---------------------------------------------------------------------------------------------------------
 
+# What of a State is neither tensor nor learning rate.
+KEPT = ("epoch", "history", "cut", "best_epoch")
+
 
 def plain_step(feed, state: State, inputs: tuple[torch.Tensor, ...], labels: torch.Tensor) -> float:
     """Take one step of AdamW on the cross-entropy of a batch; return the mean loss. Other trainers replace this function."""
@@ -135,17 +139,19 @@ def fit(
     seed: int,
     step: Callable = plain_step,
     lower: str = "training.learning_rate",
+    checkpoint: Checkpoint | None = None,
 ) -> np.ndarray:
     """Train until `epochs`, keep the weights of the best epoch in `state`; return which training texts were cut, per epoch (share).
 
     `epoch_items(epoch)` gives what the feed prepared for that epoch. Everything random in an epoch comes from the seed and the
-    epoch's number, so that a run can go on from any `state`. Raises InputError for a loss that is not finite; it says to lower `lower`.
+    epoch's number, so that a run can go on from any `state`, that of `checkpoint` where it has one. Raises InputError for a loss that is not finite; it says to lower `lower`.
     """
     targets = torch.from_numpy(labels).to(device())
-    cut = []
+    if checkpoint and (before := checkpoint.read()):
+        go_on(state, *before)
     for epoch in progress(range(state.epoch, epochs), "training epochs"):
         items, truncated = epoch_items(epoch)
-        cut.append(truncated.mean())
+        state.cut.append(float(truncated.mean()))
         random = np.random.default_rng(digest(seed, "order", epoch))
         torch.manual_seed(digest(seed, "dropout", epoch))
         state.model.train()
@@ -167,7 +173,27 @@ def fit(
         if state.best_epoch < 0 or _goodness(row, best) > _goodness(state.history[state.best_epoch], best):
             state.best_epoch = epoch
             state.best_weights = {name: value.detach().clone() for name, value in state.model.named_parameters() if value.requires_grad}
-    return np.asarray(cut)
+        if checkpoint and state.epoch < epochs and checkpoint.due():
+            checkpoint.write(state.epoch, *kept(state))
+    return np.asarray(state.cut)
+
+
+def kept(state: State) -> tuple[dict[str, torch.Tensor], dict]:
+    """Return the tensors and facts of a state folder: all that `go_on` needs."""
+    tensors, facts = pack(state.model, state.optimiser, state.schedule)
+    # Where the last epoch is the best one, its weights are there already.
+    best = {f"best/{name}": value for name, value in state.best_weights.items()} if state.best_epoch + 1 < state.epoch else {}
+    return tensors | best, facts | {key: getattr(state, key) for key in KEPT}
+
+
+def go_on(state: State, tensors: dict[str, torch.Tensor], facts: dict) -> None:
+    """Put what `kept` returned into a state that was made as at the beginning."""
+    unpack(tensors, facts, state.model, state.optimiser, state.schedule)
+    for key in KEPT:
+        setattr(state, key, facts[key])
+    for name, value in state.model.named_parameters():
+        if value.requires_grad:
+            state.best_weights[name] = tensors.get(f"best/{name}", value.detach()).to(value.device, copy=True)
 
 
 def _goodness(row: dict, best: str) -> float:
@@ -244,13 +270,16 @@ def train_detector(
     step: Callable | None = None,
     mode: str = "none",
     labels: Sequence[str] = LABELS,
+    state_folder: str | os.PathLike | None = None,
+    every: float | None = None,
 ) -> None:
     """Train one detector or classifier on the splits train and val of a table and write its folder.
 
     `captions` has the columns id, source, text, label, split; `labels` names the classes by their number. `encoder`,
     `training`, `detector` are the entries of the configuration; `features` are the shards of a frozen encoder,
     `start` the folder of the detector to start from, `step` a way of training in place of the one that `detector` asks for, `mode`
-    how the texts were normalised. Writes the model in Hugging Face format, muattack.json, history.json
+    how the texts were normalised. In `state_folder` the state is kept, at most one in `every` seconds (`muattack.train.resume`): a training that was killed
+    goes on from there, to the same bytes, and removes it in the end. Writes the model in Hugging Face format, muattack.json, history.json
     (loss, AUC, accuracy by epoch) and meta.json. The seed of everything random is the run's: detectors that differ in m or dropout
     alone start from the same weights and see the same draws, and equal settings give equal bytes.
     Adversarial training runs a frozen encoder in every step, forwards and backwards: no features are used, and an epoch costs
@@ -297,18 +326,31 @@ def train_detector(
     val_items, val_cut = feed.prepare(val["text"].tolist())
     targets, val_targets = (np.array(rows["label"], dtype=np.int64) for rows in (train, val))
     epochs = settings["epochs"]
-    steps = epochs * len(feed.batches(epoch_items(0)[0], np.random.default_rng(digest(part, "order", 0))))
+    first_items = epoch_items(0)[0]
+    steps = epochs * len(feed.batches(first_items, np.random.default_rng(digest(part, "order", 0))))
     optimiser = make_optimiser(model, settings["learning_rate"], training["weight_decay"])
     state = State(model, optimiser, make_schedule(optimiser, steps, training["warmup_share"]), training["clip_norm"], part, precision)
     best, best_by = _best_column(training["best"], labels, val_targets)
-    cut = fit(state, feed, epoch_items, targets, val_items, val_targets, epochs, best, part, step or plain_step, lower)
+    known = {"encoder": encoder, "training": training, "detector": {key: value for key, value in detector.items() if key != "start"}}
+    checkpoint = Checkpoint(
+        state_folder,
+        __file__,
+        lambda: {
+            "settings": digest_of(known, list(labels), seed, adversarial, getattr(step, "__qualname__", "")),
+            # What the encoder made of the texts, so its tokenizer and the features are among the data.
+            "data": digest_of(ids, texts, targets, val_targets, first_items, val_items),
+            "first weights": first_weights(model),
+            "versions or device": digest_of(run_facts(threads, precision)),
+        },
+        every,
+    )
+    cut = fit(state, feed, epoch_items, targets, val_items, val_targets, epochs, best, part, step or plain_step, lower, checkpoint)
 
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if name in state.best_weights:
                 parameter.copy_(state.best_weights[name])
     folder = Path(out_folder)
-    known = {"encoder": encoder, "training": training, "detector": {key: value for key, value in detector.items() if key != "start"}}
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "history.json", state.history)
     write_json(
@@ -335,6 +377,7 @@ def train_detector(
     )
     # A tokenizer fresh from its files: one that has cut a text would write that down.
     save_detector(folder, model, load_tokenizer(found), encoder, found, dropout, known, mode, labels)
+    checkpoint.remove()
 
 
 def _best_column(wanted: str, labels: Sequence[str], val_labels: np.ndarray) -> tuple[str, str]:

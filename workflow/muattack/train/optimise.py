@@ -45,6 +45,7 @@ class State:
     precision: str = "float32"
     epoch: int = 0
     history: list[dict] = field(default_factory=list)
+    cut: list[float] = field(default_factory=list)
     best_epoch: int = -1
     best_weights: dict[str, torch.Tensor] = field(default_factory=dict)
 

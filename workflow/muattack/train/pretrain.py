@@ -18,6 +18,7 @@ from muattack.records import write_json
 from muattack.seeds import digest
 from muattack.train.batches import pad, shuffled_batches
 from muattack.train.optimise import make_optimiser, make_schedule, run_facts
+from muattack.train.resume import Checkpoint, digest_of, first_weights, pack, unpack
 from muattack.train.tokenizer import SPECIAL, train_tokenizer
 
 # Of the chosen positions, the share replaced by the mask and by a random token; the rest stay as they are (BERT, Section 3.1).
@@ -42,13 +43,21 @@ def mask_tokens(ids: torch.Tensor, real: torch.Tensor, share: float, mask_id: in
 
 
 def pretrain_encoder(
-    captions: pd.DataFrame, encoder: dict, out_folder: str | os.PathLike, seed: int, threads: int = 1, labels: Sequence[str] = LABELS
+    captions: pd.DataFrame,
+    encoder: dict,
+    out_folder: str | os.PathLike,
+    seed: int,
+    threads: int = 1,
+    labels: Sequence[str] = LABELS,
+    state_folder: str | os.PathLike | None = None,
+    every: float | None = None,
 ) -> None:
     """Train tokenizer and encoder on the texts of split `train` and write them as a Hugging Face folder.
 
     Of captions those of human and machine are read, of a table with other classes (`labels`) all. `encoder` is the encoder's
     entry in the configuration. The folder holds config.json, model.safetensors, the tokenizer's
-    files, history.json (loss by epoch) and meta.json. Same texts, settings, seed and threads give the same bytes.
+    files, history.json (loss by epoch) and meta.json. Same texts, settings, seed and threads give the same bytes,
+    also where a training that was killed goes on from what it left in `state_folder`, at most one state in `every` seconds.
     Raises InputError when there is no training text.
     """
     torch.set_num_threads(threads)
@@ -103,7 +112,23 @@ def pretrain_encoder(
     optimiser = make_optimiser(model, settings["learning_rate"], settings["weight_decay"])
     schedule = make_schedule(optimiser, sum(map(len, epochs)), settings["warmup_share"])
     history = []
-    for batches in progress(epochs, "pretraining epochs"):
+    checkpoint = Checkpoint(
+        state_folder,
+        __file__,
+        lambda: {
+            "settings": digest_of(encoder, seed),
+            "data": digest_of(texts, tokens),
+            "first weights": first_weights(model),
+            "versions or device": digest_of(run_facts(threads)),
+        },
+        every,
+    )
+    if before := checkpoint.read():
+        tensors, facts = before
+        unpack(tensors, facts, model, optimiser, schedule)
+        random.set_state(tensors["generator/masks"])
+        history = facts["history"]
+    for batches in progress(epochs[len(history) :], "pretraining epochs"):
         total = count = 0
         for batch in progress(batches, f"batches of pretraining epoch {len(history) + 1}", closing=False):
             ids, mask = pad([tokens[i] for i in batch], tokenizer.pad_token_id)
@@ -124,6 +149,9 @@ def pretrain_encoder(
             count += len(positions)
         history.append({"epoch": len(history) + 1, "loss": total / count})
         print(f"pretraining epoch {len(history)}: loss {total / count:.4f}", flush=True)
+        if len(history) < len(epochs) and checkpoint.due():
+            tensors, facts = pack(model, optimiser, schedule)
+            checkpoint.write(len(history), tensors | {"generator/masks": random.get_state()}, facts | {"history": history})
 
     folder = Path(out_folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -145,3 +173,4 @@ def pretrain_encoder(
             **run_facts(threads),
         },
     )
+    checkpoint.remove()
