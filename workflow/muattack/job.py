@@ -8,6 +8,7 @@ import sys
 import time
 import traceback
 
+from muattack.alive import end_with_parent
 from muattack.errors import InputError
 
 
@@ -44,6 +45,7 @@ def start_log(snakemake) -> None:
     sys.stdout.reconfigure(line_buffering=True)
     sys.stderr.reconfigure(line_buffering=True)
     go_offline()
+    end_with_parent()
     print(f"{snakemake.rule} started {time.strftime('%Y-%m-%d %H:%M:%S')}", flush=True)
 
     def report(kind, error, trace) -> None:

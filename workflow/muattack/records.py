@@ -6,6 +6,7 @@ A file appears under its name only when it is complete: it is written beside it 
 import hashlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,9 +23,16 @@ META_KEY = b"muattack"
 
 @contextmanager
 def complete_or_absent(path: str | os.PathLike) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; rename it on success, remove it on any error."""
+    """Yield a temporary path beside `path`; rename it on success, remove it on any error.
+
+    What a killed process left of the same file is removed.
+    """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
+    left = re.compile(rf"{re.escape(f'.{target.name}.')}[a-z0-9_]{{8}}{re.escape(target.suffix)}")
+    for other in os.listdir(target.parent):
+        if left.fullmatch(other):
+            (target.parent / other).unlink(missing_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=target.suffix)
     os.close(handle)
     temporary = Path(name)

@@ -13,6 +13,7 @@ LIBRARY = str(Path(workflow.basedir) / "workflow")
 sys.path.insert(0, LIBRARY)
 os.environ.update(PYTHONPATH=os.pathsep.join(dict.fromkeys([LIBRARY, *filter(None, os.getenv("PYTHONPATH", "").split(os.pathsep))])))
 
+from muattack.alive import PARENT, clear_leftover_locks
 from muattack.attack.names import WITH_SYNONYMS
 from muattack.config import check_config, data_file, files_inside
 from muattack.errors import InputError
@@ -41,6 +42,13 @@ except InputError as error:
     raise WorkflowError(str(error)) from None
 config.clear()
 config.update(checked)
+
+# Jobs end with the process that started them, and the next one frees what a killed one left locked.
+os.environ[PARENT] = str(os.getpid())
+if workflow.is_main_process:
+    ALIVE, told = clear_leftover_locks(config["run"])
+    if told:
+        print(told, file=sys.stderr)
 
 # A run without captions has no detectors, and none of their tables and figures.
 CAPTIONED = config["captions"]["source"] != "none"
