@@ -268,6 +268,19 @@ def test_a_run_with_answers_of_judges(root, tmp_path, monkeypatch):
     assert (run / "tables" / "normalisers.csv").read_bytes() == before
 
 
+def test_files_that_corruptions_are_made_from_are_described(root, tmp_path, monkeypatch):
+    monkeypatch.delenv("MUATTACK_DATA", raising=False)
+    for name in ("words.txt", "alike.txt"):
+        (tmp_path / name).write_text("film, movie\n")
+    options = ["--configfile", str(root / "config" / "corrupted.yaml"), "--config", "corrupted={base: words.txt, synonyms: alike.txt}"]
+    code, graph = snakemake(root, tmp_path, "--filegraph", *options)
+    assert code == 0, graph
+    for rule in ("fit_corruptions", "describe_run"):
+        (node,) = re.findall(rf">{rule}</font>.*?shape=none", graph, re.DOTALL)
+        assert ">words.txt<" in node
+        assert ">alike.txt<" in node
+
+
 @pytest.mark.parametrize(
     ("name", "changes", "target", "said"),
     [

@@ -36,7 +36,7 @@ def draw_severity(table: pd.DataFrame, labels: Mapping[str, str] | None = None, 
         return placeholder(title, "This run has no classifier scored on corrupted texts.")
     names = {name: name for name in rows["classifier"]} | dict(labels or {})
     datasets = list(dict.fromkeys(rows["dataset"]))
-    figure = Figure(figsize=(max(3.6 * len(datasets), 4.6), 1.3 + 2.6 * len(kinds)))
+    figure = Figure(figsize=(max(3.6 * len(datasets), 4.6), 1.4 + 2.3 * len(kinds)))
     grid = figure.subplots(len(kinds), len(datasets), squeeze=False, sharex="col", sharey="row")
     looks = _looks(list(dict.fromkeys(rows["classifier"])))
     for panels, (metric, name, factor) in zip(grid, kinds, strict=True):
@@ -54,6 +54,7 @@ def draw_severity(table: pd.DataFrame, labels: Mapping[str, str] | None = None, 
         severities = sorted(set(here["severity"]))
         grid[-1, column].set_xticks(severities, [f"{severity:g}" for severity in severities])
         grid[-1, column].set_xlabel("severity (0: the texts as they are)")
+    figure.align_ylabels(grid[:, 0])
     published = bool(rows["published"].notna().any())
     handles = [handle(look) for look in looks.values()] + ([handle(PUBLISHED_LOOK)] if published else [])
     texts = [names[name] for name in looks] + (["published (corrupted-text), small transformer on IMDB"] if published else [])
