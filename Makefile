@@ -1,6 +1,7 @@
 # make demo          the main job on the embedded default: results/demo/
 # make test          unit tests and rules, no network, minutes
 # make test-slow     a real small run of the workflow, and other tests of minutes
+# make chaos         kills a small run 25 times at random moments and compares its results with those of an undisturbed one
 # make lint          ruff, snakefmt, snakemake --lint
 # make dryrun        every configuration's jobs, listed but not run
 # make docs-figures  the figures that the documentation shows, from the demo's results
@@ -11,7 +12,7 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-slow lint dryrun docs-figures benchmark clean
+.PHONY: demo test test-slow chaos lint dryrun docs-figures benchmark clean
 .DELETE_ON_ERROR:
 
 demo: .venv/ready
@@ -23,6 +24,11 @@ test: .venv/ready
 
 test-slow: .venv/ready
 	@python -m pytest tests -m "slow and not slurm and not gpu"
+
+# The report: chaos/report.md. SEED=2 draws other moments.
+chaos: .venv/ready
+	@rm -rf chaos
+	@python tests/workflow/chaos.py --kills 5 --seed $(or $(SEED),1) --folder chaos
 
 lint: .venv/ready
 	@ruff check .

@@ -115,6 +115,33 @@ def test_first_images_that_all_sources_have(tmp_path):
         collect_captions(files, 16, "none", SHARES, 1)
 
 
+def shuffled(path, name):
+    """The same captions under the same ids, in another order: images backwards, annotations mixed."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    if "annotations" in content:
+        content = {key: sorted(rows, key=lambda row: (row["id"] * 7919) % 101) for key, rows in content.items()}
+    else:
+        content = dict(reversed(content.items()))
+    return write(path.with_name(name), content)
+
+
+@pytest.mark.parametrize("wanted", [None, 12])
+def test_the_order_of_the_files_does_not_matter(tmp_path, wanted):
+    human = images(25) | {"x10": ["a kite"], "x9": ["a bus"], "09": ["a boat"], "9\u00b2": ["a box"]}
+    rows = [{"id": 10 * int(i) + k, "image_id": int(i), "caption": f"a dog {i} {k}"} for i in range(25) for k in range(3)]
+    coco = {"images": [{"id": i} for i in range(25)], "annotations": rows}
+    files = {"human": write(tmp_path / "h.json", human), "machine": write(tmp_path / "m.json", coco)}
+    mixed = {"human": shuffled(tmp_path / "h.json", "h2.json"), "machine": shuffled(tmp_path / "m.json", "m2.json")}
+    one, other = (collect_captions(given, wanted, "none", SHARES, 1) for given in (files, mixed))
+    assert one[0].equals(other[0])
+    assert one[0].image_id.unique().tolist() == [str(i) for i in range(wanted or 25)]
+    assert one[0].text[one[0].id == "machine-7-2"].item() == "a dog 7 2"
+    assert {key: value for key, value in one[1].items() if key != "files"} == {key: value for key, value in other[1].items() if key != "files"}
+    # Ids that are no numbers, and numbers that only look like some, have a place too.
+    alone, _ = collect_captions({"human": files["human"], "machine": write(tmp_path / "a.json", human)}, None, "none", SHARES, 1)
+    assert alone.image_id.unique().tolist()[9:11] + alone.image_id.unique().tolist()[-3:] == ["09", "9", "9\u00b2", "x10", "x9"]
+
+
 def test_too_few_images(tmp_path):
     files = {"human": write(tmp_path / "h.json", images(9)), "machine": write(tmp_path / "m.json", images(9))}
     with pytest.raises(InputError, match="Only 9 images"):

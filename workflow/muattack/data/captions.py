@@ -55,7 +55,7 @@ def read_json(path: str | Path, pairs_hook=None) -> object:
 def read_captions(path: str | Path) -> dict[str, list[str]]:
     """Read captions as {image_id: [texts]}, images and texts in the order of the file.
 
-    Takes {image_id: [captions]}, COCO annotations ({"images": [...], "annotations": [{image_id, caption}]}) and COCO results
+    An image's captions that have numbers of their own (`id` of COCO annotations) stand in the order of these. Takes {image_id: [captions]}, COCO annotations ({"images": [...], "annotations": [{image_id, caption}]}) and COCO results
     ([{image_id, caption}]). Image ids become text. Raises InputError naming file, image and caption.
     """
 
@@ -93,15 +93,24 @@ def read_captions(path: str | Path) -> dict[str, list[str]]:
 
 
 def _from_rows(path: str | Path, rows: list, key: str) -> dict[str, list[str]]:
-    captions: dict[str, list[str]] = {}
+    found: dict[str, list[tuple]] = {}
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict) or not {"image_id", "caption"} <= row.keys() or not _is_id(row["image_id"]):
             place = f"{key} entry {number}" if key else f"entry {number}"
             raise InputError(
                 f'The file {path}, {place}, is not of the form {{"image_id": 1, "caption": "..."}}: {json.dumps(row, ensure_ascii=False)[:120]}.'
             )
-        captions.setdefault(str(row["image_id"]), []).append(row["caption"])
-    return captions
+        found.setdefault(str(row["image_id"]), []).append((row.get("id"), row["caption"]))
+    # Captions that have numbers of their own stand in that order, however the file is shuffled.
+    if all(_is_id(number) and isinstance(number, int) for captions in found.values() for number, _ in captions):
+        found = {image: sorted(captions, key=lambda caption: caption[0]) for image, captions in found.items()}
+    return {image: [text for _, text in captions] for image, captions in found.items()}
+
+
+def _by_id(image: str) -> tuple:
+    """The order of images: numbers first, by size (which for whole numbers is length, then digits)."""
+    digits = image.lstrip("0")
+    return (0, len(digits), digits, image) if image.isascii() and image.isdigit() else (1, 0, "", image)
 
 
 def _is_id(value: object) -> bool:
@@ -139,14 +148,15 @@ def collect_captions(
 ) -> tuple[pd.DataFrame, dict]:
     """Join the sources' files into one table, split by image.
 
-    files: path(s) for `human`, `machine` and, where there is one, `machine_ood`. images: take the first so many of the human
-    file that every source has. shares: {train, val, test}. Returns the table (id, image_id, source, text, label, split; one row
+    files: path(s) for `human`, `machine` and, where there is one, `machine_ood`. images: take the first so many by
+    their id (numbers by size) that every source has; rows stand in that order, whatever the order in the files. shares: {train, val, test}. Returns the table (id, image_id, source, text, label, split; one row
     a caption) and what is known of its making: counts, images in some files only. Raises InputError.
     """
     paths = {source: [files[source]] if isinstance(files[source], str) else list(files[source]) for source in SOURCES if files.get(source)}
     sources = {source: merge(paths[source]) for source in paths}
     shown = {source: ", ".join(paths[source]) for source in sources}
-    common = [image for image in sources["human"] if all(image in captions for captions in sources.values())]
+    # Not in the order of the file: the same captions in another order give the same table.
+    common = sorted((image for image in sources["human"] if all(image in captions for captions in sources.values())), key=_by_id)
     left_out = {source: len(captions.keys() - set(common)) for source, captions in sources.items()}
     if not common:
         examples = "; ".join(f"{source} ({shown[source]}): {', '.join(map(repr, list(captions)[:3]))}" for source, captions in sources.items())
