@@ -159,6 +159,31 @@ def chaos(root: Path, folder: Path, data: Path, kills: int, seed: int, takes: di
             ended_from_outside(folder)
 
 
+def report(folder: Path, rows: list[dict], resumed: list[str], kills: int, seed: int) -> bool:
+    """Compare both runs, print and write what was found; return whether something is wrong."""
+    whole, run = (folder / name / "results" / "chaos" for name in ("undisturbed", "killed"))
+    one, other = fingerprints(whole), fingerprints(run)
+    wrong = [f"differs: {name}" for name in one if name in other and one[name] != other[name]]
+    wrong += [f"only in one run: {name}" for name in sorted(one.keys() ^ other.keys())]
+    wrong += [f"left behind: {path}" for path in (folder / "killed" / ".snakemake").glob("locks/*")]
+    wrong += [f"left behind: {path}" for path in (run / "state" / "training").rglob("*") if path.is_file()]
+    hit = Counter(row["stage"] for row in rows)
+    wrong += [f"no kill in stage {stage}" for stage in STAGES if not hit[stage]]
+    if len(rows) < 4 * kills:
+        wrong.append(f"only {len(rows)} kills")
+
+    table = pd.DataFrame(rows)
+    lines = ["| " + " | ".join(table.columns) + " |", "|" + "---|" * len(table.columns)]
+    lines += ["| " + " | ".join(map(str, row)) + " |" for row in table.itertuples(index=False)]
+    lines += ["", f"{len(rows)} kills in {rows[-1]['second'] if rows else 0} s: " + ", ".join(f"{stage} {hit[stage]}" for stage in STAGES)]
+    lines += [f"{len(resumed)} jobs went on where they had been killed:", *(f"- {line}" for line in resumed)]
+    lines += [f"{len(one)} results compared byte for byte, {sum(name in other and one[name] == other[name] for name in one)} equal.", *wrong]
+    (folder / "report.md").write_text("\n".join(lines) + "\n")
+    write_json(folder / "report.json", {"seed": seed, "kills": rows, "resumed": resumed, "compared": len(one), "wrong": wrong})
+    print("\n".join(lines))
+    return bool(wrong)
+
+
 def main() -> None:
     """Make both runs, print the report, exit with 1 where something is wrong."""
     options = argparse.ArgumentParser()
@@ -180,27 +205,7 @@ def main() -> None:
     print(f"the undisturbed run took {time.monotonic() - begun:.0f} s", flush=True)
     rows, resumed = chaos(root, folder / "killed", folder / "data", chosen.kills, chosen.seed, durations(whole))
 
-    run = folder / "killed" / "results" / "chaos"
-    one, other = fingerprints(whole), fingerprints(run)
-    wrong = [f"differs: {name}" for name in one if name in other and one[name] != other[name]]
-    wrong += [f"only in one run: {name}" for name in sorted(one.keys() ^ other.keys())]
-    wrong += [f"left behind: {path}" for path in (folder / "killed" / ".snakemake").glob("locks/*")]
-    wrong += [f"left behind: {path}" for path in (run / "state" / "training").rglob("*") if path.is_file()]
-    hit = Counter(row["stage"] for row in rows)
-    wrong += [f"no kill in stage {stage}" for stage in STAGES if not hit[stage]]
-    if len(rows) < 4 * chosen.kills:
-        wrong.append(f"only {len(rows)} kills")
-
-    table = pd.DataFrame(rows)
-    report = ["| " + " | ".join(table.columns) + " |", "|" + "---|" * len(table.columns)]
-    report += ["| " + " | ".join(map(str, row)) + " |" for row in table.itertuples(index=False)]
-    report += ["", f"{len(rows)} kills in {rows[-1]['second'] if rows else 0} s: " + ", ".join(f"{stage} {hit[stage]}" for stage in STAGES)]
-    report += [f"{len(resumed)} jobs went on where they had been killed:", *(f"- {line}" for line in resumed)]
-    report += [f"{len(one)} results compared byte for byte, {sum(name in other and one[name] == other[name] for name in one)} equal.", *wrong]
-    (folder / "report.md").write_text("\n".join(report) + "\n")
-    write_json(folder / "report.json", {"seed": chosen.seed, "kills": rows, "resumed": resumed, "compared": len(one), "wrong": wrong})
-    print("\n".join(report))
-    sys.exit(bool(wrong))
+    sys.exit(report(folder, rows, resumed, chosen.kills, chosen.seed))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import zlib
 from pathlib import Path
 
