@@ -31,6 +31,7 @@ def made(tmp_path):
     records = [record(str(k), status) for k, status in enumerate(["succeeded", "succeeded", "failed", "skipped", "timed_out"])]
     for one in records:
         one |= {"queries": 5, "words": 3, "words_changed": int(one["status"] == "succeeded"), "seconds": 0.1}
+        one["predicted_after"] = 0 if one["status"] == "succeeded" else one["predicted_before"]
     header = HEADER | {"texts": 5, "attack": HEADER["attack"] | {"words": "jieba", "operator": "splitting", "characters": "all"}}
     write_attack(tmp_path / "attack.jsonl", header, records)
     answers = {}
@@ -54,7 +55,7 @@ def test_every_cell_of_the_page(made, tmp_path):
     # Two of three right before; one turned, one withstood, and of the third, wrong before, nothing is said after.
     assert shares["splitting", "chat"] == ["66.7 (n 3)", "33.3 (n 3)", "50.0 (n 2)", "50.0 (n 2)", "50.0 (n 2)", "0.0 (n 3)", "33.3 (n 3)"]
     assert shares["splitting", "silent"] == ["0.0 (n 3)", "0.0 (n 3)", "– (n 0)", "– (n 0)", "– (n 0)", "100.0 (n 3)", "100.0 (n 3)"]
-    assert cells["splitting", "splitting, characters all"] == ["jieba", "1", "2", "1", "1", "0", "5.0", "3.0", "1.0"]
+    assert cells["splitting", "splitting, characters all"] == ["jieba", "1", "2", "1", "1", "0", "5.0", "3.0", "1.0", "negative (2 of 2)"]
     assert "| made | plain | source | 75.0 [" in page
     assert page.splitlines()[-2].count("ORS") + page.splitlines()[-1].count("ORS") > 1
 

@@ -150,13 +150,14 @@ def _statuses(transfers: Sequence[Transfer]) -> dict[tuple[str, str], dict]:
     """Return for each data set and set how the attacks on its texts ended, and the means of what they cost."""
     found = {}
     for header, records, _ in transfers:
-        frame = pd.DataFrame(records, columns=["status", "queries", "words", "words_changed"])
+        frame = pd.DataFrame(records, columns=["status", "queries", "words", "words_changed", "predicted_after"])
         tried, won = frame[frame["status"].isin(["succeeded", "failed"])], frame[frame["status"] == "succeeded"]
         found[header["dataset"], method_of(header)] = {
             **frame["status"].value_counts().to_dict(),
             "mean_queries": tried["queries"].mean(),
             "mean_words": tried["words"].mean(),
             "mean_changed": won["words_changed"].mean(),
+            "ends": won["predicted_after"].astype(int).value_counts().to_dict(),
         }
     return found
 
@@ -175,6 +176,7 @@ def _counts(attacks: Sequence[tuple[str, Mapping, Mapping]]) -> str:
                 plain_text(header["attack"]["words"]),
                 *counts,
                 *means,
+                _end(header["labels"], found["ends"]),
             ]
         )
     header = [
@@ -189,8 +191,18 @@ def _counts(attacks: Sequence[tuple[str, Mapping, Mapping]]) -> str:
         "queries, mean",
         "words, mean",
         "words changed, mean",
+        "commonest new label",
     ]
     return (
         grid(header, rows, 3)
-        + "\nSkipped: wrong before the attack. Means of queries and words: over succeeded and failed; of words changed: over succeeded."
+        + "\nSkipped: wrong before the attack. Means of queries and words: over succeeded and failed; of words changed: over succeeded. "
+        "Commonest new label: where most successes end. Nearly all in one class says that the classifier takes anything unknown for that class."
     )
+
+
+def _end(labels: Sequence[str], ends: Mapping[int, int]) -> str:
+    """Return the label that most attacks end in, with how many of how many; of equally many the first."""
+    if not ends:
+        return NONE
+    label = min(ends, key=lambda one: (-ends[one], one))
+    return f"{plain_text(labels[label])} ({ends[label]:,} of {sum(ends.values()):,})"

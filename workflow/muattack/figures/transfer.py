@@ -43,7 +43,7 @@ def draw_transfer(table: pd.DataFrame, confidence: float = 0.95) -> Figure:
                     place = -at - (line + 1) / (len(marks) + 1) + 0.5
                     if np.isfinite(row.value):
                         spread = [[100 * (row.value - row.low)], [100 * (row.high - row.value)]]
-                        axes.errorbar(100 * row.value, place, xerr=np.clip(spread, 0, None), elinewidth=1, capsize=2, zorder=3, **look)
+                        axes.errorbar(100 * row.value, place, xerr=np.clip(spread, 0, None), elinewidth=1, capsize=2, zorder=3, clip_on=False, **look)
                     axes.text(101, place, f"n = {row.n:,}", fontsize=6.5, va="center", color="0.25", clip_on=False)
         axes.set_yticks(-np.arange(len(methods[dataset])), methods[dataset])
         axes.set_ylim(0.5 - len(methods[dataset]), 0.5)
