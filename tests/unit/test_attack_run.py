@@ -455,6 +455,10 @@ def test_missing_resources_are_named_with_the_way_to_give_them(attack, monkeypat
     monkeypatch.setattr(nltk.data, "path", [])
     with pytest.raises(InputError, match=r"WordNet, which is not installed.*NLTK_DATA"):
         attack("pwws")
+    (wordnet(tmp_path / "nltk", [("dog", "hound")]) / "corpora" / "wordnet" / "index.sense").unlink()
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "nltk")])
+    with pytest.raises(InputError, match=r"of which a file cannot be read .*index\.sense.*NLTK_DATA"):
+        attack("pwws")
     with pytest.raises(InputError, match=r"no masked language model's head.*attacks\.language_model"):
         attack("bert_attack", language_model=micro.bert())
     with pytest.raises(InputError, match=r"nobody/none is neither a local folder nor in the local Hugging Face cache.*`path: FOLDER`"):

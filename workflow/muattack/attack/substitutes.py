@@ -308,9 +308,11 @@ def load_wordnet():
             warnings.simplefilter("ignore")
             return WordNetCorpusReader(nltk.data.find("corpora/wordnet"), None)
     except (LookupError, OSError) as error:
+        # NLTK's LookupError is a page of places it looked at; an OSError names the one file that a copy lacks.
+        what = "which is not installed" if isinstance(error, LookupError) else f"of which a file cannot be read ({error})"
         raise InputError(
-            f"The attack pwws takes its synonyms from WordNet, which is not installed ({type(error).__name__}). Copy NLTK's corpus `wordnet` (data.*, index.*, "
-            "*.exc, lexnames, cntlist.rev) to FOLDER/corpora/wordnet and set the environment variable NLTK_DATA to FOLDER, or leave the attack out."
+            f"The attack pwws takes its synonyms from WordNet, {what}. Copy NLTK's corpus `wordnet` ({', '.join(WordNetCorpusReader._FILES)}) "
+            "to FOLDER/corpora/wordnet and set the environment variable NLTK_DATA to FOLDER, or leave the attack out."
         ) from None
 
 
