@@ -2,6 +2,7 @@
 # make test          unit tests and rules, no network, minutes
 # make test-slow     a real small run of the workflow, and other tests of minutes
 # make chaos         kills a small run 25 times at random moments and compares its results with those of an undisturbed one
+# make slurm-test    the workflow on a SLURM cluster that is brought up on this machine, with jobs that are cancelled and killed
 # make lint          ruff, snakefmt, snakemake --lint
 # make dryrun        every configuration's jobs, listed but not run
 # make docs-figures  the figures that the documentation shows, from the demo's results
@@ -12,7 +13,7 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-slow chaos lint dryrun docs-figures benchmark clean
+.PHONY: demo test test-slow chaos slurm-test lint dryrun docs-figures benchmark clean
 .DELETE_ON_ERROR:
 
 demo: .venv/ready
@@ -29,6 +30,10 @@ test-slow: .venv/ready
 chaos: .venv/ready
 	@rm -rf chaos
 	@python tests/workflow/chaos.py --kills 5 --seed $(or $(SEED),1) --folder chaos
+
+slurm-test: .venv/ready
+	@python tests/workflow/one_machine_slurm.py check
+	@python -m pytest tests/workflow/test_slurm.py -m slurm -s
 
 lint: .venv/ready
 	@ruff check .

@@ -1,8 +1,6 @@
 # muattack: one command from captions to a paper's tables and figures.
-#
 #   snakemake --cores all                                          the demo, nothing needed
-#   snakemake --cores all --configfile config/captions.yaml        your own caption files
-#   snakemake --cores all --configfile config/defenders.yaml       topic and sentiment classifiers, defended and attacked
+#   snakemake --cores all --configfile config/captions.yaml        your own caption files; config/ has more
 #
 # Every result lies under results/{run}/ (config: run):
 #   captions.parquet  base_captions.parquet                        the texts, split by image
@@ -12,9 +10,7 @@
 #   datasets/{dataset}.parquet                                     topic and sentiment sets, rows in are rows out
 #   classifiers/{dataset}/{defence}/                               one for each defence; {defence}.scores.parquet beside it
 #   attacks/{victim}/{attack}.jsonl                                one record a text that was attacked
-#   chinese/                                                       attacks on words of Chinese texts, what other models answered
-#   corrupted/                                                     test texts with natural corruptions, judgements at every severity
-#   noisyhate/                                                     pairs of texts, clean and as people write them; the page for judges
+#   chinese/  corrupted/  noisyhate/                               the families of perturbations that the configuration turns on
 #   report.html  tables/{table}.{csv,md}  figures/{figure}.{png,svg}  everything on one page; what a paper prints
 #   logs/{rule}/  benchmarks/{rule}/                               what happened, and what it cost
 from snakemake.utils import min_version
@@ -48,6 +44,10 @@ if ATTACKS:
 
 
 report: "workflow/report/workflow.rst"
+
+
+onerror:
+    print(how_to_go_on(log), file=sys.stderr)
 
 
 rule all:

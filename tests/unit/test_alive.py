@@ -187,3 +187,24 @@ def test_what_a_killed_write_left_goes_with_the_next_one(tmp_path):
     with complete_or_absent(tmp_path / "a.csv") as temporary:
         temporary.write_text("whole")
     assert sorted(tmp_path.iterdir()) == sorted([*kept, tmp_path / "a.csv"])
+
+
+def test_locks_stay_as_long_as_jobs_of_a_killed_run_are_on_the_cluster(tmp_path, monkeypatch):
+    mine = lock(tmp_path, 0, "demo")
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "1.snakemake.log").write_text("Building DAG of jobs...\nSLURM run ID: 12-ab\n")
+    # A queue that holds whatever the file says.
+    queue = tmp_path / "squeue"
+    queue.write_text(f"#!/bin/sh\ncat {tmp_path}/jobs\n")
+    queue.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    (tmp_path / "jobs").write_text("12-ab\n")
+    sign, told = clear_leftover_locks("demo", tmp_path)
+    sign.close()
+    assert "scancel --name 12-ab" in told
+    assert all(path.is_file() for path in mine)
+    (tmp_path / "jobs").write_text("somebody-elses\n")
+    sign, told = clear_leftover_locks("demo", tmp_path)
+    sign.close()
+    assert "its lock is removed" in told
+    assert not any(path.exists() for path in mine)

@@ -1,5 +1,7 @@
 """Seeds, records, logs, progress, and the imports that decide what re-runs."""
 
+import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +11,7 @@ import pytest
 
 from muattack import seeds
 from muattack.errors import InputError
-from muattack.progress import progress
+from muattack.progress import pace, progress
 from muattack.records import complete_or_absent, read_meta, read_records, write_records
 from muattack.sources import PACKAGE, library_sources
 
@@ -62,6 +64,31 @@ def test_progress_prints_a_line_a_minute_not_a_bar(capsys):
     assert list(progress(range(3), "work", every=0.0)) == [0, 1, 2]
     lines = capsys.readouterr().err.splitlines()
     assert [line.split(" after")[0].split(" in ")[0] for line in lines] == ["work: 1 of 3", "work: 2 of 3", "work: 3 of 3", "work: 3"]
+    assert all(line.endswith(" left") for line in lines[:3])
+
+
+def test_progress_tells_rate_and_time_left():
+    assert pace(50, 200, 10.0) == ", 5.0 a second, 30 s left"
+    assert pace(2, 102, 60.0) == ", 30.0 s each, 50 min left"
+    assert pace(1, 1001, 60.0) == ", 60.0 s each, 16.7 h left"
+    assert pace(7, None, 2.0) == ", 3.5 a second"
+
+
+def test_a_rule_says_on_the_terminal_of_the_workflow_how_far_it_is(tmp_path):
+    log = tmp_path / "train" / "one.log"
+    log.parent.mkdir()
+    body = (
+        "import types\nfrom muattack.job import start_log\n"
+        f"start_log(types.SimpleNamespace(rule='train', log=[{str(log)!r}]))\n"
+        "from muattack.progress import progress\nlist(progress(range(2), 'epochs', every=0.0))\n"
+    )
+    main, terminal = pty.openpty()
+    subprocess.run([sys.executable, "-c", body], stderr=terminal, env={"PYTHONPATH": str(PACKAGE.parent)}, check=True)
+    os.close(terminal)
+    said = os.read(main, 10_000).decode()
+    os.close(main)
+    assert said.splitlines()[0].startswith("train/one: epochs: 1 of 2 after ")
+    assert "epochs: 2 of 2 after " in log.read_text()
 
 
 def run_job(tmp_path, body):

@@ -12,6 +12,7 @@ import os
 import re
 import select
 import socket
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -49,6 +50,11 @@ def clear_leftover_locks(run: str, folder: str | os.PathLike = ".snakemake") -> 
                 f"The results of the run {run} are locked by a Snakemake that ran on {last}; this is {here}, from where nobody can see whether it lives. "
                 "If it does not, say `snakemake --unlock` and start again."
             )
+        elif left and (running := cluster_runs(Path(folder, "log"))):
+            message = (
+                f"An earlier Snakemake was killed while it made the run {run}, and its jobs are still on the cluster: they would write the same files as new "
+                f"ones. Say `scancel --name {','.join(running)}` and start again."
+            )
         else:
             for path in left:
                 path.unlink(missing_ok=True)
@@ -74,6 +80,22 @@ def leftover(run: str, locks: Path) -> list[Path]:
         if re.fullmatch(r"\d+\.(input|output)\.lock", path.name) and any(line.startswith(f"results/{run}/") for line in lines):
             found.append(path)
     return found
+
+
+def cluster_runs(logs: Path, newest: int = 20) -> list[str]:
+    """Return the ids of earlier runs through SLURM, as the newest of Snakemake's logs tell them, whose jobs wait or run."""
+    files = sorted(logs.glob("*.log"))[-newest:]
+    known = {
+        found for file in files for found in re.findall(r"^SLURM run ID: (\S+)", file.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
+    }
+    if not known:
+        return []
+    try:
+        asked = ["squeue", "--noheader", "--format=%j", f"--name={','.join(sorted(known))}"]
+        told = subprocess.run(asked, capture_output=True, text=True, timeout=60).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return sorted(known & set(told.split()))
 
 
 def end_with_parent() -> None:

@@ -3,10 +3,15 @@
 Imports nothing outside the standard library, so that the log is open before anything heavy can fail.
 """
 
+import fcntl
 import os
+import re
+import subprocess
 import sys
+import tempfile
 import time
 import traceback
+from pathlib import Path
 
 from muattack.alive import end_with_parent
 from muattack.errors import InputError
@@ -20,6 +25,56 @@ def go_offline() -> None:
     )  # fmt: skip
 
 
+def visible_gpus() -> list[str]:
+    """Return the GPUs that this process may use: those that CUDA_VISIBLE_DEVICES names, else the machine's, by number."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if named is not None:
+        return [one.strip() for one in named.split(",") if one.strip()]
+    try:
+        listed = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True, timeout=60).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return re.findall(r"^GPU (\d+):", listed, re.MULTILINE)
+
+
+_slot = None
+
+
+def take_gpu(every: float = 2.0) -> None:
+    """Take a GPU that no other job of this user has on this machine, wait for one where all are taken, and keep it until the process ends.
+
+    A slot is a lock on a file a GPU in the folder for temporary files: the system frees it however the process ends. Sets CUDA_VISIBLE_DEVICES
+    and MUATTACK_DEVICE, before torch is imported. On a cluster the scheduler has chosen already (and may number each job's GPUs from 0).
+    """
+    global _slot
+    os.environ["MUATTACK_DEVICE"] = "cuda"
+    gpus = visible_gpus()
+    # Without any, `muattack.device` says what to do.
+    if not gpus or "SLURM_JOB_ID" in os.environ:
+        return
+    folder = Path(tempfile.gettempdir(), f"muattack-gpus-{os.getuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    said = False
+    while _slot is None:
+        for gpu in gpus:
+            slot = open(folder / re.sub(r"\W", "_", gpu), "w")  # noqa: SIM115 (the lock lives as long as the process)
+            try:
+                fcntl.flock(slot, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                slot.close()
+                continue
+            _slot = slot
+            os.environ["CUDA_VISIBLE_DEVICES"] = gpu
+            print(f"on GPU {gpu} of {', '.join(gpus)}", flush=True)
+            return
+        if not said:
+            said = True
+            print(
+                f"all GPUs ({', '.join(gpus)}) are taken: waiting. `--resources gpu={len(gpus)}` starts no more jobs than there are GPUs.", flush=True
+            )
+        time.sleep(every)
+
+
 _terminal = sys.stderr
 
 
@@ -29,6 +84,15 @@ def tell(message: str) -> None:
     print(f"\n{message}\n", file=_terminal, flush=True)
 
 
+_who = ""
+
+
+def on_terminal(message: str) -> None:
+    """Say how far a rule's script is to the person at the terminal, if there is one: a job of a cluster has none, and a file would only fill up."""
+    if _who and _terminal.isatty():
+        print(f"{_who}: {message}", file=_terminal, flush=True)
+
+
 def start_log(snakemake) -> None:
     """Send everything the process prints, tracebacks included, to the rule's log.
 
@@ -36,7 +100,8 @@ def start_log(snakemake) -> None:
     error the traceback goes to the log and one paragraph to the terminal, with the log's path unless the error is the
     user's input (its message says all there is to say).
     """
-    global _terminal
+    global _terminal, _who
+    _who = "/".join(Path(snakemake.log[0]).with_suffix("").parts[-2:])
     terminal = _terminal = os.fdopen(os.dup(2), "w")
     log = os.open(snakemake.log[0], os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
     os.dup2(log, 1)
@@ -47,6 +112,12 @@ def start_log(snakemake) -> None:
     go_offline()
     end_with_parent()
     print(f"{snakemake.rule} started {time.strftime('%Y-%m-%d %H:%M:%S')}", flush=True)
+    # A site's own flag (gres) may stand in place of the number.
+    resources = getattr(snakemake, "resources", None)
+    if getattr(resources, "gpu", 0) or "gpu" in str(getattr(resources, "gres", "")):
+        take_gpu()
+    else:
+        os.environ.pop("MUATTACK_DEVICE", None)
 
     def report(kind, error, trace) -> None:
         traceback.print_exception(kind, error, trace)

@@ -18,8 +18,8 @@ rule build_synonyms:
         "../../envs/torch.yaml"
     threads: 1
     resources:
-        mem_mb=memory(3000),
-        runtime=60,
+        mem_mb=memory("synonyms"),
+        runtime=minutes("synonyms"),
     params:
         synonyms=block("attacks", "synonyms"),
         most=lambda wildcards: most_synonyms(config, wildcards.dataset),
@@ -53,8 +53,9 @@ rule attack_texts:
         "../../envs/torch.yaml"
     threads: 1
     resources:
-        mem_mb=memory(3000),
-        runtime=720,
+        **GPU,
+        mem_mb=memory("attack"),
+        runtime=minutes("attack"),
     params:
         attacks=lambda wildcards: json.dumps({name: attack_settings(config, VICTIMS[wildcards.victim], name) for name in RECIPES}),
         labels=lambda wildcards: json.dumps(labels_of(config, VICTIMS[wildcards.victim]), ensure_ascii=False),
@@ -83,12 +84,15 @@ rule gather_attacks:
         "results/{run}/logs/gather_attacks/{victim}.log",
     benchmark:
         "results/{run}/benchmarks/gather_attacks/{victim}.tsv"
+    group:
+        "report"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(500),
-        runtime=5,
+        **LANE,
+        mem_mb=memory("figures"),
+        runtime=minutes("figures"),
     params:
         shards=config["attacks"]["shards"],
     message:
@@ -115,12 +119,15 @@ rule write_attack_tables:
         "results/{run}/logs/write_attack_tables/all.log",
     benchmark:
         "results/{run}/benchmarks/write_attack_tables/all.tsv"
+    group:
+        "report"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1500),
-        runtime=20,
+        **LANE,
+        mem_mb=memory("tables"),
+        runtime=minutes("tables"),
     params:
         victims=json.dumps([(dataset, victim) for victim, dataset in VICTIMS.items()]),
         attacks=list(config["attacks"]["recipes"]),
@@ -151,12 +158,15 @@ rule plot_attacks:
         "results/{run}/benchmarks/plot_attacks/{figure}.tsv"
     wildcard_constraints:
         figure=names(ATTACK_FIGURES),
+    group:
+        "report"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1000),
-        runtime=10,
+        **LANE,
+        mem_mb=memory("figures"),
+        runtime=minutes("figures"),
     params:
         config=block(),
     message:

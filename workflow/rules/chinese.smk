@@ -55,12 +55,15 @@ rule simulate_reviews:
         "results/{run}/benchmarks/simulate_reviews/{reviews}.tsv"
     wildcard_constraints:
         reviews=names(CHINESE["simulate"]),
+    group:
+        "texts"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(500),
-        runtime=5,
+        **LANE,
+        mem_mb=memory("simulate"),
+        runtime=minutes("simulate"),
     params:
         reviews=lambda wildcards: block("chinese", "simulate", wildcards.reviews),
         seed=config["seed"],
@@ -85,12 +88,15 @@ rule split_file:
         "results/{run}/benchmarks/split_file/{whole}.tsv"
     wildcard_constraints:
         whole=names(CHINESE["split"]),
+    group:
+        "texts"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1000),
-        runtime=10,
+        **LANE,
+        mem_mb=memory("collect"),
+        runtime=minutes("collect"),
     params:
         rows=lambda wildcards: block("chinese", "split", wildcards.whole),
         seed=config["seed"],
@@ -121,8 +127,9 @@ rule attack_words:
         "../../envs/torch.yaml"
     threads: 1
     resources:
-        mem_mb=memory(3000),
-        runtime=720,
+        **GPU,
+        mem_mb=memory("attack"),
+        runtime=minutes("attack"),
     params:
         sets=json.dumps(CHINESE_SETS, ensure_ascii=False),
         labels=lambda wildcards: json.dumps(labels_of(config, wildcards.dataset), ensure_ascii=False),
@@ -166,8 +173,9 @@ rule ask_target:
         "../../envs/torch.yaml"
     threads: config["training"]["threads"]
     resources:
-        mem_mb=memory(3000),
-        runtime=240,
+        **GPU,
+        mem_mb=memory("score"),
+        runtime=minutes("score"),
     params:
         target=lambda wildcards: block("chinese", "targets", wildcards.target),
         labels=lambda wildcards: json.dumps(labels_of(config, wildcards.dataset), ensure_ascii=False),
@@ -196,12 +204,15 @@ rule write_transfer_table:
         "results/{run}/logs/write_transfer_table/all.log",
     benchmark:
         "results/{run}/benchmarks/write_transfer_table/all.tsv"
+    group:
+        "report"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1000),
-        runtime=10,
+        **LANE,
+        mem_mb=memory("tables"),
+        runtime=minutes("tables"),
     params:
         asked=json.dumps(CHINESE_ASKED),
         judges=CHINESE_JUDGES,
@@ -229,12 +240,15 @@ rule plot_transfer:
         "results/{run}/logs/plot_transfer/transfer.log",
     benchmark:
         "results/{run}/benchmarks/plot_transfer/transfer.tsv"
+    group:
+        "report"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1000),
-        runtime=10,
+        **LANE,
+        mem_mb=memory("figures"),
+        runtime=minutes("figures"),
     params:
         confidence=config["evaluate"]["confidence"],
     message:

@@ -13,12 +13,15 @@ rule collect_dataset:
         "results/{run}/logs/collect_dataset/{dataset}.log",
     benchmark:
         "results/{run}/benchmarks/collect_dataset/{dataset}.tsv"
+    group:
+        "texts"
     conda:
         "../../envs/torch.yaml"
     threads: 1
     resources:
-        mem_mb=memory(2000),
-        runtime=20,
+        **LANE,
+        mem_mb=memory("collect"),
+        runtime=minutes("collect"),
     params:
         dataset=lambda wildcards: dataset_block(wildcards.dataset),
         files=lambda wildcards: json.dumps({part: dataset_files(wildcards.dataset, part) for part in ("train", "test")}, ensure_ascii=False),
@@ -44,8 +47,9 @@ rule pretrain_dataset_encoder:
         "../../envs/torch.yaml"
     threads: config["training"]["threads"]
     resources:
-        mem_mb=memory(3000),
-        runtime=240,
+        **GPU,
+        mem_mb=memory("pretrain"),
+        runtime=minutes("pretrain"),
     params:
         encoder=block("encoders", PRETRAINED),
         labels=lambda wildcards: json.dumps(labels_of(config, wildcards.dataset), ensure_ascii=False),
@@ -74,8 +78,9 @@ rule train_classifier:
         "../../envs/torch.yaml"
     threads: config["training"]["threads"]
     resources:
-        mem_mb=memory(3000),
-        runtime=720,
+        **GPU,
+        mem_mb=memory("train"),
+        runtime=minutes("train"),
     params:
         encoder=block("encoders", config["encoder"]),
         training=lambda wildcards: json.dumps(training_settings(config, config["classification"]["defences"][wildcards.defence])),
@@ -106,8 +111,9 @@ rule score_classifier:
         "../../envs/torch.yaml"
     threads: config["training"]["threads"]
     resources:
-        mem_mb=memory(3000),
-        runtime=120,
+        **GPU,
+        mem_mb=memory("score"),
+        runtime=minutes("score"),
     params:
         threads=config["training"]["threads"],
     message:

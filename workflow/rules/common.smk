@@ -16,8 +16,10 @@ os.environ.update(PYTHONPATH=os.pathsep.join(dict.fromkeys([LIBRARY, *filter(Non
 from muattack.alive import PARENT, clear_leftover_locks
 from muattack.attack.names import WITH_SYNONYMS
 from muattack.config import check_config, data_file, files_inside
+from muattack.costs import CAPTION_TOKENS, attempted, captions_of, cost, patience, rows_of, size_of
 from muattack.errors import InputError
 from muattack.evaluate.attack_families import CAPTIONS, attack_figures, attack_tables, labels_of, victims_of
+from muattack.failures import how_to_go_on
 from muattack.mutate.registry import check_tasks, files_of, load_sets
 from muattack.results import (
     FIGURE_DETECTORS,
@@ -96,13 +98,30 @@ def library(script):
     return [os.path.relpath(path) for path in library_sources(f"{LIBRARY}/scripts/{script}.py")]
 
 
-def memory(megabytes):
-    """Memory that grows with each attempt, for executors that enforce it."""
+# What differs from site to site comes from the environment; docs/cluster.md explains it. Snakemake's profile puts unset ones into jobs as they are.
+SITE = {name: os.environ.setdefault(f"MUATTACK_{name}", "") for name in ("PARTITION", "GPU_PARTITION", "ACCOUNT", "GPU_FLAG", "TIME")}
+try:
+    TIME = float(SITE["TIME"] or 1)
+    if not 0 < TIME < 1000:
+        raise ValueError
+except ValueError:
+    raise WorkflowError(
+        f"The environment variable MUATTACK_TIME is {SITE['TIME']!r}, but must be a factor for the longest times of jobs, such as 2."
+    ) from None
+# One GPU for each job that runs a model: `gpu=1`, or the site's own flag, such as gpu:1, in its place.
+GPU = {}
+if config["device"] == "cuda":
+    GPU = {"gres": SITE["GPU_FLAG"]} if SITE["GPU_FLAG"] else {"gpu": 1}
+    if SITE["GPU_PARTITION"]:
+        GPU["slurm_partition"] = SITE["GPU_PARTITION"]
+# Of light jobs that a cluster gets as one, so many run side by side as the profile has lanes.
+LANE = {"lanes": 1}
 
-    def grown(wildcards, attempt):
-        return megabytes * attempt
 
-    return grown
+# A copy is not worth a cluster's job.
+localrules:
+    all,
+    copy_detector,
 
 
 wildcard_constraints:
@@ -336,3 +355,30 @@ def note_files(files):
 
 
 note_files(user_files())
+
+
+# How many texts each table has, about, and of how many tokens: what resources are reckoned from, before anything is read.
+SIZES = {
+    CAPTIONS: (captions_of(config, [path for key, paths in user_files().items() if key.startswith("captions.") for path in paths]), CAPTION_TOKENS)
+}
+for name in DATASETS:
+    SIZES[name] = rows_of(config["classification"]["datasets"][name], {part: size_of(dataset_files(name, part)) for part in ("train", "test")})
+LARGEST = max(SIZES.values(), key=lambda size: size[0] * size[1])
+
+
+def job_cost(kind, wildcards):
+    """MB and seconds that a job is expected to need."""
+    named = wildcards.get("dataset") or VICTIMS.get(wildcards.get("victim"))
+    # A detector's or a defence's own settings; who judges corrupted texts trains nothing.
+    trained = config["detectors"].get(wildcards.get("detector")) or config["classification"]["defences"].get(wildcards.get("defence"))
+    return cost(config, kind, *SIZES.get(named or (CAPTIONS if wildcards.get("detector") else None), LARGEST), trained)
+
+
+def memory(kind):
+    """Memory of a job of this kind, for executors that enforce it."""
+    return lambda wildcards, attempt: attempted(job_cost(kind, wildcards)[0], attempt)
+
+
+def minutes(kind):
+    """Longest time of a job of this kind, for executors that enforce it. A site that is slower than a laptop sets MUATTACK_TIME to 2."""
+    return lambda wildcards, attempt: patience(job_cost(kind, wildcards)[1], attempt, TIME)

@@ -37,12 +37,15 @@ rule fit_corruptions:
         "results/{run}/logs/fit_corruptions/{dataset}.log",
     benchmark:
         "results/{run}/benchmarks/fit_corruptions/{dataset}.tsv"
+    group:
+        "corrupt"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1500),
-        runtime=20,
+        **LANE,
+        mem_mb=memory("words"),
+        runtime=minutes("words"),
     params:
         base=json.dumps({key: CORRUPTED[key] for key in ("base", "synonyms", "common_words", "min_length")}, ensure_ascii=False),
         data=config["data"],
@@ -64,12 +67,15 @@ rule corrupt_texts:
         "results/{run}/logs/corrupt_texts/{dataset}.log",
     benchmark:
         "results/{run}/benchmarks/corrupt_texts/{dataset}.tsv"
+    group:
+        "corrupt"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(4000),
-        runtime=30,
+        **LANE,
+        mem_mb=memory("words"),
+        runtime=minutes("words"),
     params:
         severities=json.dumps(SEVERITIES),
         weights=block("corrupted", "weights"),
@@ -101,8 +107,9 @@ rule score_corrupted:
         "../../envs/torch.yaml"
     threads: config["training"]["threads"]
     resources:
-        mem_mb=memory(3000),
-        runtime=240,
+        **GPU,
+        mem_mb=memory("score"),
+        runtime=minutes("score"),
     params:
         threads=config["training"]["threads"],
     message:
@@ -128,12 +135,15 @@ rule write_severity_tables:
         "results/{run}/logs/write_severity_tables/all.log",
     benchmark:
         "results/{run}/benchmarks/write_severity_tables/all.tsv"
+    group:
+        "report"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1500),
-        runtime=30,
+        **LANE,
+        mem_mb=memory("tables"),
+        runtime=minutes("tables"),
     params:
         datasets=json.dumps(CORRUPTED_SETS),
         judges=json.dumps(JUDGES),
@@ -160,12 +170,15 @@ rule plot_severity:
         "results/{run}/logs/plot_severity/all.log",
     benchmark:
         "results/{run}/benchmarks/plot_severity/all.tsv"
+    group:
+        "report"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1000),
-        runtime=10,
+        **LANE,
+        mem_mb=memory("figures"),
+        runtime=minutes("figures"),
     params:
         config=block(),
     message:

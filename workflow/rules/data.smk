@@ -16,12 +16,15 @@ rule simulate_scenes:
         "results/{run}/logs/simulate_scenes/all.log",
     benchmark:
         "results/{run}/benchmarks/simulate_scenes/all.tsv"
+    group:
+        "texts"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1000),
-        runtime=10,
+        **LANE,
+        mem_mb=memory("simulate"),
+        runtime=minutes("simulate"),
     params:
         simulate=block("captions", "simulate"),
         images=config["captions"]["images"],
@@ -44,12 +47,15 @@ rule train_captioner:
         "results/{run}/logs/train_captioner/{captioner}.log",
     benchmark:
         "results/{run}/benchmarks/train_captioner/{captioner}.tsv"
+    group:
+        "texts"
     conda:
         "../../envs/torch.yaml"
     threads: config["training"]["threads"]
     resources:
-        mem_mb=memory(2000),
-        runtime=30,
+        **LANE,
+        mem_mb=memory("captioner"),
+        runtime=minutes("captioner"),
     params:
         simulate=block("captions", "simulate"),
         seed=config["seed"],
@@ -72,12 +78,15 @@ rule caption_scenes:
         "results/{run}/logs/caption_scenes/{part}-{captioner}.log",
     benchmark:
         "results/{run}/benchmarks/caption_scenes/{part}-{captioner}.tsv"
+    group:
+        "texts"
     conda:
         "../../envs/torch.yaml"
     threads: config["training"]["threads"]
     resources:
-        mem_mb=memory(2000),
-        runtime=30,
+        **LANE,
+        mem_mb=memory("captioner"),
+        runtime=minutes("captioner"),
     params:
         seed=config["seed"],
         threads=config["training"]["threads"],
@@ -98,12 +107,15 @@ rule collect_captions:
         "results/{run}/logs/collect_captions/all.log",
     benchmark:
         "results/{run}/benchmarks/collect_captions/all.tsv"
+    group:
+        "texts"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1000),
-        runtime=10,
+        **LANE,
+        mem_mb=memory("collect"),
+        runtime=minutes("collect"),
     params:
         sources=SOURCES,
         images=config["captions"]["images"],
@@ -127,12 +139,15 @@ rule collect_base_captions:
         "results/{run}/logs/collect_base_captions/all.log",
     benchmark:
         "results/{run}/benchmarks/collect_base_captions/all.tsv"
+    group:
+        "texts"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1000),
-        runtime=10,
+        **LANE,
+        mem_mb=memory("collect"),
+        runtime=minutes("collect"),
     params:
         base=block("base"),
         normalise=config["captions"]["normalise"],

@@ -20,8 +20,9 @@ rule score_texts:
         "../../envs/torch.yaml"
     threads: config["training"]["threads"]
     resources:
-        mem_mb=memory(3000),
-        runtime=120,
+        **GPU,
+        mem_mb=memory("score"),
+        runtime=minutes("score"),
     params:
         sets=[*MUTANTS, "operators"],
         threads=config["training"]["threads"],
@@ -45,12 +46,15 @@ rule compute_metrics:
         "results/{run}/logs/compute_metrics/all.log",
     benchmark:
         "results/{run}/benchmarks/compute_metrics/all.tsv"
+    group:
+        "report"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(3000),
-        runtime=60,
+        **LANE,
+        mem_mb=memory("metrics"),
+        runtime=minutes("metrics"),
     params:
         detectors=DETECTORS,
         mutants=MUTANTS,
@@ -83,12 +87,15 @@ rule write_tables:
         "results/{run}/logs/write_tables/all.log",
     benchmark:
         "results/{run}/benchmarks/write_tables/all.tsv"
+    group:
+        "report"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1500),
-        runtime=30,
+        **LANE,
+        mem_mb=memory("tables"),
+        runtime=minutes("tables"),
     params:
         detectors=DETECTORS,
         config=block(),
@@ -113,12 +120,15 @@ rule describe_run:
         "results/{run}/logs/describe_run/all.log",
     benchmark:
         "results/{run}/benchmarks/describe_run/all.tsv"
+    group:
+        "report"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(500),
-        runtime=10,
+        **LANE,
+        mem_mb=memory("copy"),
+        runtime=minutes("copy"),
     params:
         folders=list(FOLDERS),
         config=block(),
@@ -146,12 +156,15 @@ rule write_report:
         "results/{run}/logs/write_report/all.log",
     benchmark:
         "results/{run}/benchmarks/write_report/all.tsv"
+    group:
+        "report"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1500),
-        runtime=20,
+        **LANE,
+        mem_mb=memory("tables"),
+        runtime=minutes("tables"),
     params:
         mutants=MUTANTS if CAPTIONED else [],
         detectors=DETECTORS if CAPTIONED else [],

@@ -23,12 +23,15 @@ rule plot_roc:
         "results/{run}/benchmarks/plot_roc/{figure}.tsv"
     wildcard_constraints:
         figure="fig3a|fig4|fig5|fig6a|fig6b|fig6c",
+    group:
+        "report"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1000),
-        runtime=10,
+        **LANE,
+        mem_mb=memory("figures"),
+        runtime=minutes("figures"),
     params:
         detectors=lambda wildcards: FIGURE_DETECTORS[wildcards.figure],
         mutants=MUTANTS,
@@ -58,12 +61,15 @@ rule plot_accuracy:
         "results/{run}/benchmarks/plot_accuracy/{figure}.tsv"
     wildcard_constraints:
         figure="fig3b",
+    group:
+        "report"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1000),
-        runtime=10,
+        **LANE,
+        mem_mb=memory("figures"),
+        runtime=minutes("figures"),
     params:
         config=block(),
     message:
@@ -91,12 +97,15 @@ rule plot_sweep:
         "results/{run}/benchmarks/plot_sweep/{figure}.tsv"
     wildcard_constraints:
         figure="fig7",
+    group:
+        "report"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1000),
-        runtime=10,
+        **LANE,
+        mem_mb=memory("figures"),
+        runtime=minutes("figures"),
     params:
         config=block(),
     message:
@@ -124,12 +133,15 @@ rule plot_differences:
         "results/{run}/benchmarks/plot_differences/{figure}.tsv"
     wildcard_constraints:
         figure="differences",
+    group:
+        "report"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1000),
-        runtime=10,
+        **LANE,
+        mem_mb=memory("figures"),
+        runtime=minutes("figures"),
     params:
         config=block(),
     message:

@@ -13,12 +13,15 @@ rule mutate_captions:
         "results/{run}/logs/mutate_captions/{set}.log",
     benchmark:
         "results/{run}/benchmarks/mutate_captions/{set}.tsv"
+    group:
+        "mutate"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1000),
-        runtime=30,
+        **LANE,
+        mem_mb=memory("mutate"),
+        runtime=minutes("mutate"),
     params:
         mutate=lambda wildcards: mutate_block(wildcards.set),
         data=config["data"],
@@ -41,12 +44,15 @@ rule mutate_operators:
         "results/{run}/logs/mutate_operators/all.log",
     benchmark:
         "results/{run}/benchmarks/mutate_operators/all.tsv"
+    group:
+        "mutate"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(2000),
-        runtime=30,
+        **LANE,
+        mem_mb=memory("operators"),
+        runtime=minutes("operators"),
     params:
         sets=block("mutate", "sets"),
         data=config["data"],

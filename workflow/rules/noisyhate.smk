@@ -110,12 +110,15 @@ if PERTURBS:
             "results/{run}/logs/clean_posts/all.log",
         benchmark:
             "results/{run}/benchmarks/clean_posts/all.tsv"
+        group:
+            "posts"
         conda:
             "../../envs/light.yaml"
         threads: 1
         resources:
-            mem_mb=memory(2000),
-            runtime=30,
+            **LANE,
+            mem_mb=memory("words"),
+            runtime=minutes("words"),
         params:
             source=NOISYHATE["source"],
             positive=POSITIVE,
@@ -139,12 +142,15 @@ if PERTURBS:
             "results/{run}/logs/build_lookup/all.log",
         benchmark:
             "results/{run}/benchmarks/build_lookup/all.tsv"
+        group:
+            "posts"
         conda:
             "../../envs/light.yaml"
         threads: 1
         resources:
-            mem_mb=memory(2000),
-            runtime=60,
+            **LANE,
+            mem_mb=memory("words"),
+            runtime=minutes("words"),
         params:
             perturbations=block("noisyhate", "perturbations"),
             data=config["data"],
@@ -172,8 +178,8 @@ if PERTURBS:
             "../../envs/torch.yaml"
         threads: config["training"]["threads"]
         resources:
-            mem_mb=memory(3000),
-            runtime=240,
+            mem_mb=memory("words"),
+            runtime=minutes("words"),
         params:
             proxy=lambda wildcards: scorer_block(wildcards.run, PROXY) if PROXY else "",
             name=PROXY or "",
@@ -196,12 +202,15 @@ else:
             "results/{run}/logs/read_pairs/all.log",
         benchmark:
             "results/{run}/benchmarks/read_pairs/all.tsv"
+        group:
+            "posts"
         conda:
             "../../envs/light.yaml"
         threads: 1
         resources:
-            mem_mb=memory(1500),
-            runtime=10,
+            **LANE,
+            mem_mb=memory("collect"),
+            runtime=minutes("collect"),
         params:
             columns=block("noisyhate", "columns"),
         message:
@@ -220,12 +229,15 @@ rule write_judging_page:
         "results/{run}/logs/write_judging_page/all.log",
     benchmark:
         "results/{run}/benchmarks/write_judging_page/all.tsv"
+    group:
+        "report"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1000),
-        runtime=10,
+        **LANE,
+        mem_mb=memory("tables"),
+        runtime=minutes("tables"),
     params:
         pairs=NOISYHATE["judging"]["pairs"],
         wait=NOISYHATE["judging"]["wait"],
@@ -250,12 +262,15 @@ rule filter_pairs:
         "results/{run}/logs/filter_pairs/all.log",
     benchmark:
         "results/{run}/benchmarks/filter_pairs/all.tsv"
+    group:
+        "posts"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1000),
-        runtime=10,
+        **LANE,
+        mem_mb=memory("collect"),
+        runtime=minutes("collect"),
     params:
         config=block(),
     message:
@@ -277,12 +292,15 @@ rule restore_pairs:
         "results/{run}/benchmarks/restore_pairs/{normaliser}.tsv"
     wildcard_constraints:
         normaliser=names(NORMALISERS),
+    group:
+        "restore"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(2000),
-        runtime=120,
+        **LANE,
+        mem_mb=memory("words"),
+        runtime=minutes("words"),
     params:
         normaliser=lambda wildcards: json.dumps(NORMALISERS[wildcards.normaliser], ensure_ascii=False),
     message:
@@ -302,12 +320,15 @@ rule write_normaliser_table:
         "results/{run}/logs/write_normaliser_table/all.log",
     benchmark:
         "results/{run}/benchmarks/write_normaliser_table/all.tsv"
+    group:
+        "report"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1000),
-        runtime=10,
+        **LANE,
+        mem_mb=memory("tables"),
+        runtime=minutes("tables"),
     params:
         config=block(),
     message:
@@ -333,8 +354,9 @@ rule score_pairs:
         "../../envs/torch.yaml"
     threads: config["training"]["threads"]
     resources:
-        mem_mb=memory(3000),
-        runtime=240,
+        **GPU,
+        mem_mb=memory("score"),
+        runtime=minutes("score"),
     params:
         classifier=lambda wildcards: scorer_block(wildcards.run, wildcards.scorer),
         normaliser=lambda wildcards: NOISYHATE["classifiers"][wildcards.scorer].get("normaliser", ""),
@@ -360,12 +382,15 @@ rule write_threshold_tables:
         "results/{run}/logs/write_threshold_tables/all.log",
     benchmark:
         "results/{run}/benchmarks/write_threshold_tables/all.tsv"
+    group:
+        "report"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1500),
-        runtime=20,
+        **LANE,
+        mem_mb=memory("tables"),
+        runtime=minutes("tables"),
     params:
         scorers=json.dumps(SCORERS),
         config=block(),
@@ -392,12 +417,15 @@ rule plot_thresholds:
         "results/{run}/logs/plot_thresholds/all.log",
     benchmark:
         "results/{run}/benchmarks/plot_thresholds/all.tsv"
+    group:
+        "report"
     conda:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1000),
-        runtime=10,
+        **LANE,
+        mem_mb=memory("figures"),
+        runtime=minutes("figures"),
     params:
         confidence=config["evaluate"]["confidence"],
     message:

@@ -17,8 +17,9 @@ rule pretrain_encoder:
         "../../envs/torch.yaml"
     threads: config["training"]["threads"]
     resources:
-        mem_mb=memory(3000),
-        runtime=120,
+        **GPU,
+        mem_mb=memory("pretrain"),
+        runtime=minutes("pretrain"),
     params:
         encoder=block("encoders", PRETRAINED),
         seed=config["seed"],
@@ -46,8 +47,9 @@ rule encode_training_texts:
         "../../envs/torch.yaml"
     threads: config["training"]["threads"]
     resources:
-        mem_mb=memory(4000),
-        runtime=240,
+        **GPU,
+        mem_mb=memory("encode"),
+        runtime=minutes("encode"),
     params:
         encoder=block("encoders", config["encoder"]),
         wanted=json.dumps(rr_shares(config)),
@@ -78,8 +80,9 @@ rule encode_test_texts:
         "../../envs/torch.yaml"
     threads: config["training"]["threads"]
     resources:
-        mem_mb=memory(4000),
-        runtime=240,
+        **GPU,
+        mem_mb=memory("score"),
+        runtime=minutes("score"),
     params:
         encoder=block("encoders", config["encoder"]),
         shards=FEATURE_SHARDS,
@@ -110,8 +113,9 @@ rule train_detector:
         "../../envs/torch.yaml"
     threads: config["training"]["threads"]
     resources:
-        mem_mb=memory(3000),
-        runtime=240,
+        **GPU,
+        mem_mb=memory("train"),
+        runtime=minutes("train"),
     params:
         encoder=block("encoders", config["encoder"]),
         training=lambda wildcards: json.dumps(training_settings(config, config["detectors"][wildcards.detector])),
@@ -141,8 +145,8 @@ rule copy_detector:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(500),
-        runtime=5,
+        mem_mb=memory("copy"),
+        runtime=minutes("copy"),
     message:
         "Copy a detector of the same settings to {wildcards.detector}"
     script:
