@@ -56,11 +56,13 @@ def command(root: Path, folder: Path) -> list[str]:
     return [sys.executable, "-m", "snakemake", "--snakefile", snakefile, "--directory", str(folder), "--cores", "2", "--configfile", small]
 
 
-def start(root: Path, folder: Path, data: Path, **environment: str) -> subprocess.Popen:
+def start(root: Path, folder: Path, data: Path, *targets: str, **environment: str) -> subprocess.Popen:
     """Start the workflow as the leader of a process group of its own; what it says is added to snakemake.txt."""
     environment = {**os.environ, "MUATTACK_DATA": str(data), **environment}
     with open(folder / "snakemake.txt", "a") as said:
-        return subprocess.Popen(command(root, folder), stdout=said, stderr=said, env=environment, cwd=folder, start_new_session=True)
+        return subprocess.Popen(
+            [*command(root, folder), "--", *targets], stdout=said, stderr=said, env=environment, cwd=folder, start_new_session=True
+        )
 
 
 def running_jobs(folder: Path) -> dict[int, str]:
