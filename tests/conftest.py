@@ -15,9 +15,13 @@ go_offline()
 
 def pytest_runtest_setup(item):
     # A test that opens a network socket fails; local pairs (subprocess, asyncio) are no network.
-    from pytest_socket import disable_socket
+    from pytest_socket import disable_socket, enable_socket, socket_allow_hosts
 
-    disable_socket(allow_unix_socket=True)
+    if item.get_closest_marker("localhost"):
+        enable_socket()
+        socket_allow_hosts(["127.0.0.1"], allow_unix_socket=True)
+    else:
+        disable_socket(allow_unix_socket=True)
     if item.get_closest_marker("data") and not DATA.is_dir():
         pytest.skip(f"the real data is not at {DATA}; set MUATTACK_DATA to its folder")
 

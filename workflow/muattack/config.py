@@ -14,6 +14,7 @@ import yaml
 
 from muattack.errors import InputError
 from muattack.evaluate.attack_families import BOUNDED, CAPTIONS, labels_of, victims_of
+from muattack.fetch.catalogue import Assets
 from muattack.mutate.normaliser_names import OFFLINE, WEB
 from muattack.results import language_encoder
 
@@ -35,6 +36,7 @@ REMOVABLE = (
     ("chinese", "simulate"),
     ("chinese", "split"),
     ("noisyhate", "classifiers"),
+    ("fetch", "local"),
 )
 # Begins the path of a file that the run makes itself, counted from its results.
 MADE = "run:"
@@ -584,6 +586,14 @@ def _normaliser_faults(where: str, entry: str) -> list[str]:
     return [f"{where} names the unknown normaliser `{part}`. {_nearest(part, known)}" for part in parts if part not in known]
 
 
+def _asset_faults(config: dict) -> list[str]:
+    """Return what is wrong with the assets that the configuration names."""
+    try:
+        return Assets(config).missing()
+    except InputError as error:
+        return [str(error)]
+
+
 def _meaning_faults(config: dict, defaults: dict) -> list[str]:
     """Return what a schema cannot say: references between keys, sums, conditions."""
     faults = []
@@ -640,7 +650,7 @@ def _meaning_faults(config: dict, defaults: dict) -> list[str]:
             "or write `source: simulate`."
         )
     faults += _attack_faults(config, set(detectors) | set(defaults.get("detectors", ())))
-    faults += _chinese_faults(config) + _corrupted_faults(config, defaults) + _noisyhate_faults(config)
+    faults += _chinese_faults(config) + _corrupted_faults(config, defaults) + _noisyhate_faults(config) + _asset_faults(config)
     if config["base"]["min_words"] > config["base"]["max_words"]:
         faults.append("base.min_words is larger than base.max_words, so no sentence could be taken. Swap them.")
     on_base = [name for name, detector in detectors.items() if detector.get("train_on") == "base" and captions["source"] != "none"]

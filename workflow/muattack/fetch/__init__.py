@@ -1,0 +1,1 @@
+"""The fetch stage: public data and models by name, downloaded once, checked ever after. Nothing else opens the network."""
