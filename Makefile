@@ -5,6 +5,7 @@
 # make slurm-test    the workflow on a SLURM cluster that is brought up on this machine, with jobs that are cancelled and killed
 # make lint          ruff, snakefmt, snakemake --lint
 # make dryrun        every configuration's jobs, listed but not run
+# make fetch CONFIG=mine.yaml   fetches the public data and models that a configuration names (several files in quotes), on a machine with network
 # make docs-figures  the figures that the documentation shows, from the demo's results
 # Each makes .venv from requirements.lock when it is missing or older than the lock.
 PYTHON ?= python3
@@ -13,12 +14,16 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-slow chaos slurm-test lint dryrun docs-figures benchmark clean
+.PHONY: demo fetch test test-slow chaos slurm-test lint dryrun docs-figures benchmark clean
 .DELETE_ON_ERROR:
 
 demo: .venv/ready
 	@snakemake --cores $(CORES)
 	@echo "Open results/demo/report.html; tables and figures: results/demo/tables and results/demo/figures"
+
+fetch: .venv/ready
+	@test -n "$(CONFIG)" || { echo "Say for which configuration: make fetch CONFIG=config/config.yaml"; exit 1; }
+	@snakemake fetch_assets --cores $(CORES) --configfile $(CONFIG)
 
 test: .venv/ready
 	@python -m pytest tests/unit tests/rules -m "not slow and not slurm and not gpu" --numprocesses auto --dist worksteal

@@ -47,13 +47,13 @@ def tables_of(detectors: dict[str, dict]) -> list[str]:
 
 
 def families_of(config: dict) -> list[str]:
-    """Return the families of perturbations that the configuration turns on, by the names of their rules' files."""
+    """Return the files of rules beside the ones that every run reads: `fetch`, and the families of perturbations that the configuration turns on."""
     on = {
         "chinese": any(config["chinese"][key] for key in ("datasets", "simulate", "split")),
         "corrupted": bool(config["corrupted"]["severities"]),
         "noisyhate": bool(config["noisyhate"]["source"] or config["noisyhate"]["pairs"]),
     }
-    return [name for name, wanted in on.items() if wanted]
+    return ["fetch", *(name for name, wanted in on.items() if wanted)]
 
 
 def sweep_detectors(detectors: dict[str, dict]) -> dict[str, float]:

@@ -4,8 +4,8 @@
 # Every row of the files is a text of the table, or an error with file and row.
 rule collect_dataset:
     input:
-        train=lambda wildcards: files_inside(dataset_files(wildcards.dataset, "train")),
-        test=lambda wildcards: files_inside(dataset_files(wildcards.dataset, "test")),
+        train=lambda wildcards: inside(dataset_files(wildcards.dataset, "train")),
+        test=lambda wildcards: inside(dataset_files(wildcards.dataset, "test")),
         library=library("collect_dataset"),
     output:
         "results/{run}/datasets/{dataset}.parquet",

@@ -20,6 +20,7 @@ from muattack.costs import CAPTION_TOKENS, attempted, captions_of, cost, patienc
 from muattack.errors import InputError
 from muattack.evaluate.attack_families import CAPTIONS, attack_figures, attack_tables, labels_of, victims_of
 from muattack.failures import how_to_go_on
+from muattack.fetch.catalogue import DETECTOR, TOKENIZER, WEIGHTS, Assets
 from muattack.mutate.registry import check_tasks, files_of, load_sets
 from muattack.results import (
     FIGURE_DETECTORS,
@@ -38,7 +39,9 @@ from muattack.results import (
 from muattack.sources import library_sources
 
 try:
-    checked = check_config(config)
+    as_written = check_config(config)
+    ASSETS = Assets(as_written)
+    checked = ASSETS.resolve(as_written)
     check_tasks(checked["mutate"], load_sets(checked["mutate"], data_file(checked, ".")))
 except InputError as error:
     raise WorkflowError(str(error)) from None
@@ -147,10 +150,15 @@ def not_made(paths):
     return [path for path in paths if not path.startswith(f"results/{config['run']}/")]
 
 
+def inside(paths):
+    """The files themselves, and of a folder every file in it, of an asset's also those that are still to be fetched."""
+    return [file for path in paths for file in ASSETS.files_in(path) or files_inside([path])]
+
+
 def user_files():
     """The data files and folders of the user that every kind of run may read, by the key that names them."""
     files = {
-        f"mutate.sets.{name}.{key}": files_inside(data_files(path))
+        f"mutate.sets.{name}.{key}": inside(data_files(path))
         for name, entry in config["mutate"]["sets"].items()
         for key, path in files_of(entry).items()
     }
@@ -219,7 +227,7 @@ def mutate_block(name):
 def set_files(sets):
     """The user's files that these sets read: word lists, bases, synonyms."""
     paths = [path for name in sets for path in files_of(config["mutate"]["sets"][name]).values()]
-    return sorted(set(files_inside(data_files(paths))))
+    return sorted(set(inside(data_files(paths))))
 
 
 def base_captions(wildcards):
@@ -236,7 +244,9 @@ def training_table(detector):
 def local_model(encoder):
     """The files of a model in a local folder, so that new weights are noticed."""
     path = encoder.get("path") or ""
-    return [f"{path}/{name}" for name in ("config.json", "model.safetensors", "saved_model.pb") if Path(path, name).is_file()]
+    return ASSETS.files_in(path) or [
+        f"{path}/{name}" for name in ("config.json", "model.safetensors", "saved_model.pb") if Path(path, name).is_file()
+    ]
 
 
 def module_file(spec, key):
@@ -346,7 +356,7 @@ def note_files(files):
     for key, paths in files.items():
         for path in paths:
             found = Path(path).is_dir() if key in SAVED_SETS else Path(path).is_file()
-            if not found:
+            if not found and not ASSETS.files_in(path):
                 what, kind = ("is no folder", "folder") if key in SAVED_SETS else ("is no file", "file")
                 raise WorkflowError(
                     f"The {kind} {path} ({key}) {what if Path(path).exists() else 'does not exist'}. Check its path in your configuration, and `data` "

@@ -19,7 +19,7 @@ FOLDERS.setdefault("figures", []).extend(expand("results/{{run}}/figures/severit
 def corruption_files():
     """The user's files that the base is made from, by the key that names them."""
     named = files_of({"kind": "corrupt", **{key: CORRUPTED[key] for key in ("base", "synonyms") if CORRUPTED[key] != "run"}})
-    return {f"corrupted.{key}": files_inside(data_files(path)) for key, path in named.items()}
+    return {f"corrupted.{key}": inside(data_files(path)) for key, path in named.items()}
 
 
 note_files(corruption_files())

@@ -111,7 +111,7 @@ rule describe_run:
         **FOLDERS,
         captions="results/{run}/captions.parquet" if CAPTIONED else [],
         metrics="results/{run}/metrics.csv" if CAPTIONED else [],
-        data=files_inside(sorted({path for paths in USER_FILES.values() for path in paths})),
+        data=inside(sorted({path for paths in USER_FILES.values() for path in paths})),
         library=library("describe_run"),
     output:
         run="results/{run}/meta.json",
@@ -131,7 +131,8 @@ rule describe_run:
         runtime=minutes("copy"),
     params:
         folders=list(FOLDERS),
-        config=block(),
+        # Assets by their names, not by where they lie on this machine.
+        config=json.dumps(as_written, ensure_ascii=False),
     message:
         "Describe the run"
     script:
