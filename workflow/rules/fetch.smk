@@ -45,7 +45,7 @@ rule fetch_assets:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(500),
+        mem_mb=lambda wildcards, attempt: attempted(500, attempt),
         runtime=60,
     params:
         config=json.dumps(as_written, ensure_ascii=False),
@@ -67,7 +67,7 @@ rule fetch_file:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(500),
+        mem_mb=lambda wildcards, attempt: attempted(500, attempt),
         runtime=720,
     params:
         source=lambda wildcards: json.dumps(ASSETS.source(*FETCHED[wildcards.fetched])),
@@ -94,7 +94,7 @@ rule fetch_images:
         "../../envs/light.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1000),
+        mem_mb=lambda wildcards, attempt: attempted(1000, attempt),
         runtime=720,
     params:
         source=lambda wildcards: json.dumps(
@@ -126,7 +126,7 @@ rule convert_detector:
         "../../envs/torch.yaml"
     threads: 1
     resources:
-        mem_mb=memory(6000),
+        mem_mb=lambda wildcards, attempt: attempted(6000, attempt),
         runtime=30,
     message:
         "Convert the checkpoint of {wildcards.detector_asset}"
@@ -148,7 +148,7 @@ rule convert_weights:
         "../../envs/torch.yaml"
     threads: 1
     resources:
-        mem_mb=memory(4000),
+        mem_mb=lambda wildcards, attempt: attempted(4000, attempt),
         runtime=30,
     message:
         "Convert the weights of {wildcards.pickle_asset} to safetensors"
