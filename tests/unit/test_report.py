@@ -38,7 +38,7 @@ def made(tmp_path_factory, config):
         frame = read_records(path)
         edits = [[{"start": 0, "end": 3, "replacement": ""}] if changed else [] for changed in frame["changed"]]
         mutated = [text[3:] if changed else text for text, changed in zip(frame["text"], frame["changed"], strict=True)]
-        write_records(path, frame.assign(edits=edits, mutated=mutated, source="machine"), {})
+        write_records(path, frame.assign(edits=edits, mutated=mutated), {})
     evaluate = config["evaluate"] | {"bootstrap": 30}
     metrics, differences = compute_metrics(run["captions"], run["scores"], run["mutants"], evaluate, config["mutate"], 1)
     inputs = Inputs(run["captions"], metrics, differences, run["operators"], run["scores"], config)
@@ -145,10 +145,11 @@ def test_viewer_has_every_changed_mutant_and_what_became_of_it(made):
     data = viewer.data()
     scores = {name: read_records(path).set_index(["task", "id", "operator"]).score for name, path in run["scores"].items()}
     rows = iter(data["rows"][2:])
+    sources = run["captions"].set_index("id").source
     for task, path in run["mutants"].items():
         for mutant in read_records(path).query("changed").itertuples():
             group, text, label, edits, outcome, before, after = next(rows)
-            assert (data["groups"][group], data["texts"][text], label, edits) == (task, mutant.text, "machine", [0, 3, ""])
+            assert (data["groups"][group], data["texts"][text], label, edits) == (task, mutant.text, sources[mutant.id], [0, 3, ""])
             for place, name in enumerate(DETECTORS):
                 one, two = scores[name]["clean", mutant.id, ""], scores[name][task, mutant.id, ""]
                 assert (before[place], after[place]) == (round(1000 * one), round(1000 * two))

@@ -49,7 +49,7 @@ class Viewer:
         `mutants` and `scores` map sets and detectors to their files of the run.
         """
         share = self.limit - len(self.rows) if share is None else share
-        texts, labels = (captions.set_index("id")[column] for column in ("text", "label"))
+        texts, labels, sources = (captions.set_index("id")[column] for column in ("text", "label", "source"))
         frames = {}
         for name, path in mutants.items():
             frame = read_records(path)
@@ -82,7 +82,7 @@ class Viewer:
         places = {name: self._group(name) for name, part in chosen if len(part)}
         for row, one in enumerate(table.itertuples()):
             edits = [part for edit in one.edits for part in (edit["start"], edit["end"], edit["replacement"])]
-            label = f"{one.source}{f', {one.operator}' if one.operator else ''}"
+            label = f"{sources[one.id]}{f', {one.operator}' if one.operator else ''}"
             self._add(places[one.task], texts[one.id], label, edits, "".join(outcome[row]), before[row], after[row])
 
     def add_attacks(self, files: Sequence[str | os.PathLike], labels: Mapping[str, Sequence[str]]) -> None:
