@@ -75,8 +75,11 @@ def step(name: str, folder: Path) -> None:
             entry = {"rr": 0.3} if detector == "rr" else {}
             train_detector(read_records(captions), own["encoders"]["tiny"], micro.tiny(), own["training"], entry, folder / detector, 1)
     elif name == "score":
+        import torch
+
         from muattack.detect.score import score_captions
 
+        torch.set_num_threads(1)
         for detector in DETECTORS:
             made, meta = score_captions(folder / detector, read_records(captions), {**mutants, "operators": folder / "operators.parquet"})
             write_records(scores[detector], made, meta)

@@ -134,6 +134,8 @@ def runs(cluster, tmp_path_factory):
     # Side by side: most of the cluster's time is waiting.
     made["cluster"].start()
     code, said = made["local"].local("--cores", "2")
+    if code:
+        made["cluster"].client.kill()
     assert code == 0, said[-5000:]
     found["local"] = (made["local"].folder, said)
     report("the run, local", since)
