@@ -153,7 +153,7 @@ def chaos(root: Path, folder: Path, data: Path, kills: int, seed: int, takes: di
                     assert time.monotonic() - waited < 120, f"Jobs go on without their Snakemake: {orphans}"
                     time.sleep(0.1)
                 break
-            time.sleep(0.05)
+            time.sleep(0.2)
         resumed += went_on(folder / "results" / "chaos", seen)
         if process.returncode == 0:
             return rows, resumed
