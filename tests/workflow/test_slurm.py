@@ -149,8 +149,9 @@ def runs(cluster, tmp_path_factory):
 @pytest.fixture
 def copy(runs, cluster, root, tmp_path):
     """The finished run once more, with its detector gone: it and nothing else has to be made."""
-    folder = tmp_path / "run"
-    shutil.copytree(runs["local"][0], folder, symlinks=True)
+    # As deep as the first: the library's files are inputs by their path from here, and another path would make everything anew.
+    folder = tmp_path
+    shutil.copytree(runs["local"][0], folder, symlinks=True, dirs_exist_ok=True)
     shutil.rmtree(folder / DETECTOR)
     (folder / "results" / "cluster" / "logs" / "train_detector" / "finetune.log").unlink()
     (folder / "long.yaml").write_text(LONG)
