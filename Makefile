@@ -37,6 +37,7 @@ chaos: .venv/ready
 	@python tests/workflow/chaos.py --kills 5 --seed $(or $(SEED),1) --folder chaos
 
 slurm-test: .venv/ready
+	@pip install --quiet --requirement workflow/profiles/slurm/requirements.lock
 	@python tests/workflow/one_machine_slurm.py check
 	@python -m pytest tests/workflow/test_slurm.py -m slurm -s
 

@@ -30,7 +30,8 @@ def test_every_locked_package_takes_the_oldest_python_promised(root):
 
 def test_every_dependency_is_locked_at_a_version_that_the_project_takes(root):
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
-    lines = [line.split("==") for line in (root / "requirements.lock").read_text().splitlines() if "==" in line and not line.startswith("#")]
+    files = (root / "requirements.lock", root / "workflow" / "profiles" / "slurm" / "requirements.lock")
+    lines = [line.split("==") for file in files for line in file.read_text().splitlines() if "==" in line and not line.startswith("#")]
     locked = {canonicalize_name(name): version for name, version in lines}
     extras = [one for name, some in project["optional-dependencies"].items() if name != "browser" for one in some]
     wanted = [Requirement(one) for one in (*project["dependencies"], *extras)]
