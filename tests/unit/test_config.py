@@ -97,7 +97,22 @@ def test_every_schema_key_is_described_and_has_a_default():
     optional = {"replacement", "case", "case_sensitive", "occurrences", "revision", "start", "labels", "attacked"}
     of_data_sets = {"format", "header", "quoted", "text", "label", "validation", "train_rows", "test_rows", "lower_case"}
     optional |= {"share", "variant", "style", "characters", "defence", "least", "function", "file", "severity"}
-    optional |= {"table", "corpus", "level", "distance", "strict", "minimum", "detector", "dataset", "normaliser", "name", "ask", "key"}
+    optional |= {
+        "table",
+        "corpus",
+        "level",
+        "distance",
+        "strict",
+        "minimum",
+        "detector",
+        "dataset",
+        "normaliser",
+        "name",
+        "ask",
+        "key",
+        "use",
+        "group",
+    }
     have = {path[-1] for path in paths(read_yaml(DEFAULTS))}
     assert {key for key, _ in walk(schema)} - have == optional | of_data_sets
     comments = "\n".join(line for line in DEFAULTS.read_text(encoding="utf-8").splitlines() if line.lstrip().startswith("#"))
@@ -130,11 +145,12 @@ def test_no_key_stands_twice_in_a_file_of_ours(root):
         (("encoder",), "tinny", ["`tinny`", "Did you mean `tiny`?"]),
         (("captions", "images"), 9, ["captions.images is 9", "at least 10"]),
         (("captions", "images"), None, ["images: 600"]),
-        (("captions", "source"), "file", ["one of simulate, files, none, coco"]),
+        (("captions", "source"), "file", ["one of simulate, files, texts, none, coco"]),
         (("captions", "source"), "files", ["captions.files.human"]),
         (("captions", "source"), "coco", ["not built yet"]),
         (("captions", "split", "train"), 0.8, ["adds up to 1.1"]),
-        (("captions", "split", "train"), 0, ["more than 0"]),
+        (("captions", "split", "train"), 0, ["captions.split.train is 0", "nothing is left to train"]),
+        (("captions", "split", "test"), 0, ["more than 0"]),
         (("detectors", "rr", "rr"), 1.01, ["detectors.rr.rr is 1.01", "at most 1"]),
         (("detectors", "rr", "rr"), -0.1, ["at least 0"]),
         (("detectors", "rr", "start"), "bas", ["`bas`", "Did you mean `base`?"]),

@@ -13,7 +13,7 @@ from muattack.evaluate.tables import BUILDERS, Inputs, interval, number, read_cs
 from muattack.records import read_records, write_records
 
 DETECTORS = {"base": {"train_on": "base"}, "finetune": {}, "rr": {"rr": 0.3}, "rr_m0.2": {"rr": 0.2}, "rr_m0.5": {"rr": 0.5}}
-CONFIG = {"detectors": DETECTORS, "mutate": MUTATE, "evaluate": SETTINGS, "seed": 1}
+CONFIG = {"captions": {"source": "simulate"}, "detectors": DETECTORS, "mutate": MUTATE, "evaluate": SETTINGS, "seed": 1}
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The command line: `muattack sets`, `muattack mutate`, `muattack score`.
+"""The command line: `muattack sets`, `muattack mutate`, `muattack score`, `muattack evaluate`.
 
 Sets and tasks come from the repository's config/config.yaml, the one place of defaults, found beside the package; a file
 given with --config is laid over it as Snakemake lays one given with --configfile. Exit status: 0 done, 1 bad input, 2 bad usage.
@@ -74,7 +74,44 @@ def parser() -> argparse.ArgumentParser:
     _add_input(score)
     score.add_argument("--batch", type=_positive, default=256, metavar="N", help="texts scored together (default: 256)")
     score.set_defaults(run=score_lines)
+
+    evaluate = commands.add_parser(
+        "evaluate",
+        help="evaluate a detector of yours on texts of yours",
+        description="Mutate texts, score them, print a table and write results/RUN/report.html. The workflow does the work: a second run makes only what changed.",
+    )
+    evaluate.add_argument(
+        "--detector",
+        metavar="SPEC",
+        required=True,
+        help="module:function (texts -> P(machine)), a folder in Hugging Face format or of a run, or a hub id",
+    )
+    for option, what in (
+        ("human", "texts of people"),
+        ("machine", "texts of the machine to detect"),
+        ("ood", "texts of a second machine, out of distribution"),
+    ):
+        evaluate.add_argument(
+            f"--{option}",
+            metavar="FILE",
+            nargs="+",
+            required=option != "ood",
+            help=f"{what}: lines (.txt), JSON lines (.jsonl), .csv, .tsv, .parquet, or the folder of a saved data set",
+        )
+    evaluate.add_argument("--text", metavar="COLUMN", help="the column or key of the text (default: text)")
+    evaluate.add_argument("--out", metavar="RUN", default="evaluate", help="name of the run and of its folder under results/ (default: evaluate)")
+    evaluate.add_argument("--name", metavar="NAME", help="the detector's name in tables and figures (default: its module's or folder's)")
+    evaluate.add_argument("--config", metavar="FILE", help="configuration laid over the run's: operator sets, more detectors, attacks")
+    evaluate.add_argument("--cores", metavar="N", default="all", help="processor cores to use (default: all)")
+    evaluate.set_defaults(run=evaluate_detector)
     return top
+
+
+def evaluate_detector(options: argparse.Namespace) -> None:
+    """Run the workflow on a detector and texts of the user's."""
+    from muattack.evaluate.command import evaluate
+
+    evaluate(options)
 
 
 def list_sets(options: argparse.Namespace) -> None:

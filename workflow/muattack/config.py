@@ -16,7 +16,7 @@ from muattack.errors import InputError
 from muattack.evaluate.attack_families import BOUNDED, CAPTIONS, labels_of, victims_of
 from muattack.fetch.catalogue import Assets
 from muattack.mutate.normaliser_names import OFFLINE, WEB
-from muattack.results import language_encoder
+from muattack.results import OWN_PREFIX, detector_kind, language_encoder, opened_detectors, trained_detectors
 
 SCHEMA = Path(__file__).parents[1] / "schemas" / "config.schema.yaml"
 DEFAULTS = Path(__file__).parents[2] / "config" / "config.yaml"
@@ -285,6 +285,82 @@ def _training_faults(block: str, entries: dict) -> list[str]:
                 f"Write `method: {BOUNDED[adversarial['method']]}`, or take max_norm out."
             )
     return list(dict.fromkeys(faults))
+
+
+# What a detector can have that is trained here, and what one can have that is opened.
+TRAINING_KEYS = ("train_on", "rr", "dropout", "start", "adversarial")
+OPENING_KEYS = ("labels", "max_length", "normalise")
+
+
+def _opened_faults(detectors: dict) -> list[str]:
+    """Return what is wrong with detectors that are opened by `use`, and with keys that need it."""
+    faults, opened = [], opened_detectors(detectors)
+    for name, entry in detectors.items():
+        where = f"detectors.{name}"
+        if name not in opened:
+            faults += [f"{where}.{key} is for a detector given by `use`. Add `use`, or take {key} out." for key in OPENING_KEYS if key in entry]
+            if entry.get("start") in opened:
+                faults.append(
+                    f"{where}.start names `{entry['start']}`, which is not trained here but opened by `use`. Start from a trained detector."
+                )
+            continue
+        faults += [
+            f"{where}.{key} is about training, but the detector is opened by `use` and not trained. Take one of the two out."
+            for key in TRAINING_KEYS
+            if key in entry
+        ]
+        kind = detector_kind(entry["use"])
+        own = entry["use"].removeprefix(OWN_PREFIX)
+        if kind == "run" and own not in trained_detectors(detectors):
+            faults.append(f"{where}.use names {entry['use']}, but the run trains no detector `{own}`. {_nearest(own, trained_detectors(detectors))}")
+        faults += [
+            f"{where}.{key} is for models, but {entry['use']} is {'a function' if kind == 'function' else 'trained here'}. Take it out."
+            for key in ("labels", "max_length")
+            if key in entry and kind != "model"
+        ]
+    return faults
+
+
+def texts_of(config: dict) -> dict[str, dict]:
+    """Return the entries of captions.texts that the run has, {source: mapping with `files` and `text` as lists}, wherever the files lie."""
+    found = {}
+    for source, entry in config["captions"]["texts"].items():
+        if entry is None:
+            continue
+        entry = dict(entry) if isinstance(entry, dict) else {"files": entry}
+        files = entry["files"]
+        found[source] = {"text": ["text"], **entry, "files": [files] if isinstance(files, str) else list(files or [])}
+    return found
+
+
+def _captions_faults(config: dict) -> list[str]:
+    """Return what is wrong with the block `captions`."""
+    captions, faults = config["captions"], []
+    total = sum(captions["split"].values())
+    if abs(total - 1) > 1e-9:
+        faults.append(f"captions.split adds up to {total:g}, but the three shares must add up to 1, as in train: 0.70, val: 0.15, test: 0.15.")
+    trained = list(trained_detectors(config["detectors"]))
+    if captions["source"] != "none" and trained:
+        faults += [
+            f"captions.split.{part} is 0, but {what} the detector{'s' * (len(trained) > 1)} {', '.join(trained)}. Give it a share, or drop them with null."
+            for part, what in (("train", "nothing is left to train"), ("val", "nothing is left to pick the best epoch of"))
+            if not captions["split"][part]
+        ]
+    if captions["source"] in ("files", "texts"):
+        block = captions[captions["source"]]
+        for key in ("human", "machine"):
+            if not block[key] or (isinstance(block[key], dict) and not block[key]["files"]):
+                example = f"data/{key}.{'json' if captions['source'] == 'files' else 'txt'}"
+                faults.append(
+                    f"captions.source is {captions['source']}, so captions.{captions['source']}.{key} must name a file. Write, for instance, `{key}: {example}`."
+                )
+    if captions["source"] == "simulate" and captions["images"] is None:
+        faults.append(
+            "captions.images is null, but captions.source simulate needs to know how many scenes to make. Write, for instance, `images: 600`."
+        )
+    if captions["source"] == "coco":
+        faults.append("captions.source coco is not built yet. Use `files` with COCO's annotation file and your captioner's results, or `simulate`.")
+    return faults
 
 
 def _dataset_faults(name: str, dataset: dict) -> list[str]:
@@ -610,19 +686,7 @@ def _meaning_faults(config: dict, defaults: dict) -> list[str]:
     lengths = config["evaluate"]["lengths"]
     if lengths != sorted(lengths):
         faults.append(f"evaluate.lengths is {lengths}, but must rise. Write {sorted(lengths)}.")
-    total = sum(captions["split"].values())
-    if abs(total - 1) > 1e-9:
-        faults.append(f"captions.split adds up to {total:g}, but the three shares must add up to 1, as in train: 0.70, val: 0.15, test: 0.15.")
-    if captions["source"] == "files":
-        for key in ("human", "machine"):
-            if not captions["files"][key]:
-                faults.append(f"captions.source is files, so captions.files.{key} must name a file. Write, for instance, `{key}: data/{key}.json`.")
-    if captions["source"] == "simulate" and captions["images"] is None:
-        faults.append(
-            "captions.images is null, but captions.source simulate needs to know how many scenes to make. Write, for instance, `images: 600`."
-        )
-    if captions["source"] == "coco":
-        faults.append("captions.source coco is not built yet. Use `files` with COCO's annotation file and your captioner's results, or `simulate`.")
+    faults += _captions_faults(config) + (_opened_faults(detectors) if captions["source"] != "none" else [])
 
     if mutate["apply"] == "individually" and mutate["keep"] == "all":
         faults.append(

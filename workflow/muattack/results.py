@@ -3,6 +3,8 @@
 Those of the attacks are in muattack.evaluate.attack_families.
 """
 
+import re
+
 from muattack.attack.names import WITH_SYNONYMS
 from muattack.evaluate.attack_families import CAPTIONS, constraints_of, victims_of
 
@@ -16,6 +18,14 @@ FIGURE_DETECTORS = {
     "fig6b": ("rr",),
     "fig6c": ("rr_dropout",),
 }
+# A figure of ROC curves for each detector that is not trained here, roc_{name}.
+ROC_PREFIX = "roc_"
+# Begins the place of a detector that the run trains, where another one uses it.
+OWN_PREFIX = "run:detectors/"
+# Begins the name of an asset that is fetched (muattack.fetch.catalogue).
+ASSET_PREFIX = "asset:"
+# A Python function, module:function; packages and classes with dots.
+FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 
 
 def figures_of(detectors: dict[str, dict], ood: bool) -> list[str]:
@@ -29,7 +39,42 @@ def figures_of(detectors: dict[str, dict], ood: bool) -> list[str]:
         figures.append("fig7")
     if {"finetune", "rr"} <= detectors.keys():
         figures.append("differences")
-    return figures
+    return figures + [f"{ROC_PREFIX}{name}" for name in opened_detectors(detectors)]
+
+
+def figure_detectors(figure: str) -> tuple[str, ...]:
+    """Return the detectors that a figure of ROC curves shows: those of the paper's, or the one of the user's that it is named after."""
+    return FIGURE_DETECTORS.get(figure) or (figure.removeprefix(ROC_PREFIX),)
+
+
+def opened_detectors(detectors: dict[str, dict]) -> dict[str, dict]:
+    """Return the detectors that are opened as they are: those of the user's, and those of the run behind a defence."""
+    return {name: entry for name, entry in detectors.items() if "use" in entry}
+
+
+def trained_detectors(detectors: dict[str, dict]) -> dict[str, dict]:
+    """Return the detectors that the run trains."""
+    return {name: entry for name, entry in detectors.items() if "use" not in entry}
+
+
+def detector_kind(use: str) -> str:
+    """Return what `use` of a detector names: "run" (one that the run trains), "function", or "model" (a folder or a hub id)."""
+    if use.startswith(OWN_PREFIX):
+        return "run"
+    return "function" if FUNCTION.fullmatch(use) and not use.startswith(ASSET_PREFIX) else "model"
+
+
+def split_shares(config: dict) -> dict[str, float]:
+    """Return the share of each split that has one: those of `captions.split`, or all texts to test where nothing in the run learns from them."""
+    shares = config["captions"]["split"]
+    learns = (
+        trained_detectors(config["detectors"])
+        or config["corrupted"]["detectors"]
+        or (config["attacks"]["recipes"] and any(dataset == CAPTIONS for dataset, _ in victims_of(config)))
+    )
+    if learns or not shares["train"]:
+        return {name: share for name, share in shares.items() if share}
+    return {"test": 1.0}
 
 
 def tables_of(detectors: dict[str, dict]) -> list[str]:
@@ -88,7 +133,7 @@ def cached_draws(config: dict) -> int | None:
 
 def rr_shares(config: dict) -> list[tuple[str, float]]:
     """Return the (domain, m) of all detectors trained with RR, sorted, each once."""
-    detectors = config["detectors"].values()
+    detectors = trained_detectors(config["detectors"]).values()
     return sorted({(detector.get("train_on", "captions"), detector["rr"]) for detector in detectors if detector.get("rr")})
 
 
@@ -113,9 +158,9 @@ def training_facts(config: dict, name: str) -> dict:
 
 
 def trained_as(config: dict) -> dict[str, str]:
-    """Return for each detector the first one with the same training facts: that one is trained, the others are copies of it."""
+    """Return for each detector that is trained the first one with the same training facts: that one is trained, the others are copies of it."""
     first: dict[str, str] = {}
-    return {name: first.setdefault(repr(training_facts(config, name)), name) for name in config["detectors"]}
+    return {name: first.setdefault(repr(training_facts(config, name)), name) for name in trained_detectors(config["detectors"])}
 
 
 def attack_settings(config: dict, dataset: str, attack: str) -> dict:

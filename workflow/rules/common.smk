@@ -15,7 +15,7 @@ os.environ.update(PYTHONPATH=os.pathsep.join(dict.fromkeys([LIBRARY, *filter(Non
 
 from muattack.alive import PARENT, clear_leftover_locks
 from muattack.attack.names import WITH_SYNONYMS
-from muattack.config import check_config, data_file, files_inside
+from muattack.config import check_config, data_file, files_inside, texts_of
 from muattack.costs import CAPTION_TOKENS, attempted, captions_of, cost, patience, rows_of, size_of
 from muattack.errors import InputError
 from muattack.evaluate.attack_families import CAPTIONS, attack_figures, attack_tables, labels_of, victims_of
@@ -23,15 +23,20 @@ from muattack.failures import how_to_go_on
 from muattack.fetch.catalogue import DETECTOR, TOKENIZER, WEIGHTS, Assets
 from muattack.mutate.registry import check_tasks, files_of, load_sets
 from muattack.results import (
-    FIGURE_DETECTORS,
+    OWN_PREFIX,
+    ROC_PREFIX,
     attack_settings,
     attacked_texts,
     cached_draws,
+    detector_kind,
     families_of,
+    figure_detectors,
     figures_of,
     language_encoder,
     most_synonyms,
+    opened_detectors,
     rr_shares,
+    split_shares,
     tables_of,
     trained_as,
     training_settings,
@@ -58,9 +63,11 @@ if workflow.is_main_process:
 # A run without captions has no detectors, and none of their tables and figures.
 CAPTIONED = config["captions"]["source"] != "none"
 DETECTORS = list(config["detectors"])
+# Those that are opened as they are, and not trained.
+OPENED = opened_detectors(config["detectors"])
 MUTANTS = [*config["mutate"]["sets"], *config["mutate"]["tasks"]]
 SOURCES = ["human", "machine"]
-if config["captions"]["source"] == "simulate" or config["captions"]["files"]["machine_ood"]:
+if config["captions"]["source"] == "simulate" or (config["captions"].get(config["captions"]["source"]) or {}).get("machine_ood"):
     SOURCES.append("machine_ood")
 FIGURES = figures_of(config["detectors"], "machine_ood" in SOURCES)
 TABLES = tables_of(config["detectors"])
@@ -164,6 +171,10 @@ def user_files():
     }
     if config["captions"]["source"] == "files":
         files |= {f"captions.files.{source}": data_files(config["captions"]["files"][source]) for source in SOURCES}
+    if config["captions"]["source"] == "texts":
+        files |= {f"captions.texts.{source}": paths for source, paths in texts_files().items()}
+    if CAPTIONED:
+        files |= {f"detectors.{name}.use": opened_files(name) for name in OPENED if detector_kind(OPENED[name]["use"]) != "run"}
     if config["base"]["source"] == "passages" and CAPTIONED and any(training_table(name) == "base_captions.parquet" for name in DETECTORS):
         files["base.passages"] = data_files(config["base"]["passages"])
     for name in DATASETS:
@@ -196,6 +207,10 @@ SAVED_SETS = [
     for name in DATASETS
     for part in ("train", "test")
     if config["classification"]["datasets"][name][part]["format"] == "huggingface"
+] + [
+    f"captions.texts.{source}"
+    for source, entry in texts_of(config).items()
+    if entry.get("format", "huggingface") == "huggingface" and all(map(os.path.isdir, data_files(entry["files"])))
 ]
 
 
@@ -244,9 +259,9 @@ def training_table(detector):
 def local_model(encoder):
     """The files of a model in a local folder, so that new weights are noticed."""
     path = encoder.get("path") or ""
-    return ASSETS.files_in(path) or [
-        f"{path}/{name}" for name in ("config.json", "model.safetensors", "saved_model.pb") if Path(path, name).is_file()
-    ]
+    known = ("config.json", "muattack.json", "saved_model.pb", "tokenizer.json")
+    own = sorted(str(file) for file in Path(path).glob("*") if file.name in known or file.suffix == ".safetensors") if path else []
+    return ASSETS.files_in(path) or own
 
 
 def module_file(spec, key):
@@ -261,6 +276,43 @@ def module_file(spec, key):
             f"The module {name} ({key}) cannot be found. Put the folder it lies in on PYTHONPATH, as in `PYTHONPATH=. snakemake ...`, or mend its name."
         )
     return [found.origin] if found.origin and Path(found.origin).is_file() else []
+
+
+def opened_files(name):
+    """What a detector that is opened depends on: the files of a model, a module's file, the folder of a detector of the run."""
+    spec = OPENED[name]["use"]
+    kind = detector_kind(spec)
+    if kind == "function":
+        return module_file(spec, f"detectors.{name}.use")
+    return [data_file(config, spec)] if kind == "run" else local_model({"path": spec})
+
+
+def opened_block(name):
+    """How a detector is opened, as JSON."""
+    entry = OPENED[name]
+    # The run's texts are normalised already where the run trained the detector.
+    own = {"use": data_file(config, entry["use"]), "normalise": entry.get("normalise", "none")} if entry["use"].startswith(OWN_PREFIX) else {}
+    return json.dumps({**entry, **own}, ensure_ascii=False)
+
+
+def texts_files():
+    """Where the user's own texts lie, by source: files, or folders of saved data sets."""
+    return {source: data_files(entry["files"]) for source, entry in texts_of(config).items()}
+
+
+def texts_block():
+    """What the table of the user's own texts depends on beside the files, as JSON."""
+    return json.dumps({source: {key: value for key, value in entry.items() if key != "files"} for source, entry in texts_of(config).items()})
+
+
+def detector_encoder(wildcards):
+    """The encoder of a detector that the run trains."""
+    return [] if wildcards.detector in OPENED else encoder_folder(wildcards)
+
+
+def detector_features(wildcards):
+    """The features that a detector on the run's frozen encoder is tested on."""
+    return [] if wildcards.detector in OPENED else expand(features("test"), run=wildcards.run)
 
 
 def encoder_files(folder):
@@ -329,7 +381,8 @@ def pretrained_folder(run, dataset):
 
 def victim_encoder(wildcards):
     """The frozen encoder that a victim's folder refers to."""
-    return encoder_files(pretrained_folder(wildcards.run, VICTIMS[wildcards.victim])) if FROZEN else []
+    trained_here = VICTIMS[wildcards.victim] != CAPTIONS or wildcards.victim not in OPENED
+    return encoder_files(pretrained_folder(wildcards.run, VICTIMS[wildcards.victim])) if FROZEN and trained_here else []
 
 
 def synonyms_table(wildcards):

@@ -96,6 +96,42 @@ rule caption_scenes:
         "../scripts/caption_scenes.py"
 
 
+# The user's own texts of people and of machines, each text for itself or with those of its group.
+if config["captions"]["source"] == "texts":
+
+    ruleorder: collect_texts > collect_captions
+
+    rule collect_texts:
+        input:
+            files=inside(path for paths in texts_files().values() for path in paths),
+            library=library("collect_texts"),
+        output:
+            "results/{run}/captions.parquet",
+        log:
+            "results/{run}/logs/collect_texts/all.log",
+        benchmark:
+            "results/{run}/benchmarks/collect_texts/all.tsv"
+        group:
+            "texts"
+        conda:
+            "../../envs/torch.yaml"
+        threads: 1
+        resources:
+            **LANE,
+            mem_mb=memory("collect"),
+            runtime=minutes("collect"),
+        params:
+            texts=texts_block(),
+            files=json.dumps(texts_files(), ensure_ascii=False),
+            normalise=config["captions"]["normalise"],
+            split=json.dumps(split_shares(config)),
+            seed=config["seed"],
+        message:
+            "Read the texts"
+        script:
+            "../scripts/collect_texts.py"
+
+
 # Join the sources, normalise, split by image: 70:15:15 in the paper. An image never parts.
 rule collect_captions:
     input:
@@ -120,7 +156,7 @@ rule collect_captions:
         sources=SOURCES,
         images=config["captions"]["images"],
         normalise=config["captions"]["normalise"],
-        split=block("captions", "split"),
+        split=json.dumps(split_shares(config)),
         seed=config["seed"],
     message:
         "Join and split the captions"

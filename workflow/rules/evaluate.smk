@@ -7,8 +7,8 @@ rule score_texts:
         detector="results/{run}/detectors/{detector}",
         captions="results/{run}/captions.parquet",
         mutants=expand("results/{{run}}/mutants/{set}.parquet", set=[*MUTANTS, "operators"]),
-        encoder=encoder_folder,
-        features=features("test"),
+        encoder=detector_encoder,
+        features=detector_features,
         library=library("score_texts"),
     output:
         "results/{run}/scores/{detector}.parquet",

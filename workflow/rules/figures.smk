@@ -1,13 +1,13 @@
 # Figures as PNG and SVG, collected by `snakemake --report`.
 
 
-# Figures 3a, 4, 5, 6a-c: ROC curves of the seven tasks.
+# Figures 3a, 4, 5, 6a-c, and one for each detector of the user's: ROC curves of the tasks.
 rule plot_roc:
     input:
         captions="results/{run}/captions.parquet",
         mutants=expand("results/{{run}}/mutants/{set}.parquet", set=MUTANTS),
         metrics="results/{run}/metrics.csv",
-        scores=lambda wildcards: expand("results/{run}/scores/{detector}.parquet", run=wildcards.run, detector=FIGURE_DETECTORS[wildcards.figure]),
+        scores=lambda wildcards: expand("results/{run}/scores/{detector}.parquet", run=wildcards.run, detector=figure_detectors(wildcards.figure)),
         library=library("plot_roc"),
     output:
         png=report(
@@ -22,7 +22,7 @@ rule plot_roc:
     benchmark:
         "results/{run}/benchmarks/plot_roc/{figure}.tsv"
     wildcard_constraints:
-        figure="fig3a|fig4|fig5|fig6a|fig6b|fig6c",
+        figure=f"fig3a|fig4|fig5|fig6a|fig6b|fig6c|{ROC_PREFIX}.+",
     group:
         "report"
     conda:
@@ -33,7 +33,7 @@ rule plot_roc:
         mem_mb=memory("figures"),
         runtime=minutes("figures"),
     params:
-        detectors=lambda wildcards: FIGURE_DETECTORS[wildcards.figure],
+        detectors=lambda wildcards: list(figure_detectors(wildcards.figure)),
         mutants=MUTANTS,
         config=block(),
     message:

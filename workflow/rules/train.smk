@@ -140,7 +140,7 @@ rule copy_detector:
     benchmark:
         "results/{run}/benchmarks/copy_detector/{detector}.tsv"
     wildcard_constraints:
-        detector=names(name for name in DETECTORS if TRAINED_AS[name] != name),
+        detector=names(name for name, trained in TRAINED_AS.items() if trained != name),
     conda:
         "../../envs/light.yaml"
     threads: 1
@@ -151,3 +151,31 @@ rule copy_detector:
         "Copy a detector of the same settings to {wildcards.detector}"
     script:
         "../scripts/copy_detector.py"
+
+
+# A detector of the user's, or one of the run behind a defence: how it is opened, and what it depends on, as a folder like any other detector's.
+rule open_detector:
+    input:
+        files=lambda wildcards: opened_files(wildcards.detector),
+        library=library("open_detector"),
+    output:
+        directory("results/{run}/detectors/{detector}"),
+    log:
+        "results/{run}/logs/open_detector/{detector}.log",
+    benchmark:
+        "results/{run}/benchmarks/open_detector/{detector}.tsv"
+    wildcard_constraints:
+        detector=names(OPENED),
+    conda:
+        "../../envs/torch.yaml"
+    threads: config["training"]["threads"]
+    resources:
+        **GPU,
+        mem_mb=memory("score"),
+        runtime=minutes("score"),
+    params:
+        detector=lambda wildcards: opened_block(wildcards.detector),
+    message:
+        "Open the detector {wildcards.detector}"
+    script:
+        "../scripts/open_detector.py"

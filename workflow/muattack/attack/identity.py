@@ -17,6 +17,9 @@ def victim_sha256(folder: str | os.PathLike) -> str:
     sums = [sha256(path / file) for file in files]
     about = path / "muattack.json"
     if about.is_file():
-        frozen = json.loads(about.read_text(encoding="utf-8")).get("encoder")
+        description = json.loads(about.read_text(encoding="utf-8"))
+        frozen = description.get("encoder")
         sums += [frozen["sha256"]] if frozen else []
+        # A detector that is opened has no weights of its own: what it depends on is in its description.
+        sums += [sha256(about)] if "opened" in description else []
     return sums[0] if len(sums) == 1 else f"{digest(*sums):016x}"

@@ -1,4 +1,4 @@
-"""Read topic and sentiment sets from CSV, TSV, JSON lines, Parquet and saved Hugging Face data sets: every row, or a clear error.
+"""Read labelled sets, and texts of one class (`label` None), from lines, CSV, TSV, JSON lines, Parquet and saved Hugging Face data sets: every row, or a clear error.
 
 Nothing is guessed and nothing dropped: as many texts come out as rows stand in the files, "null" and "NA" are words, line breaks
 inside quotes and doubled quotes survive, backslashes stay. Parsing is left to csv (strict), json, pyarrow and datasets.
@@ -98,19 +98,25 @@ def _read_part(paths: Sequence[str], rows: Mapping, known: Mapping[str, int], lo
                     f"The file {path}, {place}, has the label {key!r}, which is not among the labels of the configuration: {', '.join(map(repr, known))}. "
                     "Mend the row, or name the label under `labels`."
                 )
-            # A column that is empty in this row adds no blank.
-            text = " ".join(field for field in fields if field.strip())
-            if not text:
-                raise InputError(f"The file {path}, {place}, has no text in {_columns(rows['text'])}. Give it one, or take the row out.")
-            try:
-                text.encode("utf-8")
-            except UnicodeEncodeError:
-                raise InputError(f"The file {path}, {place}, holds half of a surrogate pair, which is no character. Mend it.") from None
+            text = joined(path, place, fields, rows)
             texts.append(text.lower() if lower_case else text)
             classes.append(known[key])
         if len(texts) == before:
             raise InputError(f"The file {path} has no rows. Name another, or take it out of `files`.")
     return texts, classes
+
+
+def joined(path: str, place: str, fields: Sequence[str], rows: Mapping) -> str:
+    """Return the text of a row from its columns; raise InputError, naming file and row, where there is none."""
+    # A column that is empty in this row adds no blank.
+    text = " ".join(field for field in fields if field.strip())
+    if not text:
+        raise InputError(f"The file {path}, {place}, has no text in {_columns(rows['text'])}. Give it one, or take the row out.")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InputError(f"The file {path}, {place}, holds half of a surrogate pair, which is no character. Mend it.") from None
+    return text
 
 
 def _check_classes(found: pd.Series, labels: Sequence[str], written: Mapping, part: str, paths: Sequence[str]) -> None:
@@ -164,6 +170,16 @@ def _validation(train: pd.DataFrame, labels: Sequence[str], share: float, seed: 
     return split
 
 
+def _wanted(rows: Mapping) -> list:
+    """Return the columns to read: those of the text, and that of the label where there is one."""
+    return [*rows["text"], *([] if rows["label"] is None else [rows["label"]])]
+
+
+def _keys(rows: Mapping) -> str:
+    """Return the keys of the configuration that name the columns."""
+    return "`text`" if rows["label"] is None else f"`text` and `{rows.get('called', 'label')}`"
+
+
 def _columns(columns: Sequence) -> str:
     return f"the column{'s' * (len(columns) > 1)} {', '.join(map(str, columns))}"
 
@@ -192,6 +208,19 @@ def _bytes(path: str) -> bytes:
         raise InputError(
             f"The file {path} cannot be read: {error.strerror}. Give a file, or `format: huggingface` for the folder of a data set."
         ) from None
+
+
+def _read_lines(path: str, rows: Mapping, known: Collection[str]) -> Iterator[Row]:
+    """Yield the lines of a text file, a text each; blank ones at its end are layout."""
+    lines = _read_text(path).split("\n")
+    while lines and not lines[-1].strip():
+        lines.pop()
+    for row, line in enumerate(lines, 1):
+        if not line.strip():
+            raise InputError(
+                f"The file {path}, line {row}, is blank. Every line is a text: take it out, or write JSON lines for texts of several lines."
+            )
+        yield f"line {row}", [line.removesuffix("\r")], None
 
 
 def _read_delimited(path: str, rows: Mapping, known: Collection[str]) -> Iterator[Row]:
@@ -228,7 +257,7 @@ def _read_delimited(path: str, rows: Mapping, known: Collection[str]) -> Iterato
     if not lines:
         raise InputError(f"The file {path} is empty. Name another.")
 
-    wanted = [*rows["text"], rows["label"]]
+    wanted = _wanted(rows)
     header = rows.get("header", True)
     names = [name.strip() for name in lines[0][1]] if header else list(range(len(lines[0][1])))
     width = len(names)
@@ -238,7 +267,7 @@ def _read_delimited(path: str, rows: Mapping, known: Collection[str]) -> Iterato
             kind = "names the columns" if header else f"has {width} columns, by number"
             raise InputError(
                 f"The file {path} has {count or 'no'} column{'s' * (count > 1)} {column!r}. Its first line {kind}: {', '.join(map(repr, names))}. "
-                + ("Mend `text` and `label`, or write `header: false` and number them from 0." if header else "Mend `text` and `label`.")
+                + (f"Mend {_keys(rows)}, or write `header: false` and number them from 0." if header else f"Mend {_keys(rows)}.")
             )
     places = [names.index(column.strip() if isinstance(column, str) else column) for column in wanted]
     for row, (line, fields) in enumerate(lines[1:] if header else lines, 1):
@@ -247,7 +276,8 @@ def _read_delimited(path: str, rows: Mapping, known: Collection[str]) -> Iterato
             what = "is blank" if not fields else f"has {len(fields)} column{'s' * (len(fields) != 1)}, but the first line has {width}"
             hint = "" if quoted else " A field with line breaks or tabs needs quotes: write `quoted: true` where the file has them."
             raise InputError(f"The file {path}, {place}, {what}. Mend the row, or take it out.{hint}")
-        *texts, label = (fields[column] for column in places)
+        texts = [fields[column] for column in places]
+        label = None if rows["label"] is None else texts.pop().strip()
         if not quoted:
             if "quoted" not in rows and any('""' in field and QUOTED.fullmatch(field.strip()) for field in texts):
                 raise InputError(
@@ -255,7 +285,7 @@ def _read_delimited(path: str, rows: Mapping, known: Collection[str]) -> Iterato
                     "`quoted: true`, or `quoted: false` where they are plain characters."
                 )
             texts = [field.strip() for field in texts]
-        yield place, texts, label.strip()
+        yield place, texts, label
 
 
 def _read_jsonl(path: str, rows: Mapping, known: Collection[str]) -> Iterator[Row]:
@@ -263,7 +293,7 @@ def _read_jsonl(path: str, rows: Mapping, known: Collection[str]) -> Iterator[Ro
     lines = _read_text(path).split("\n")
     while lines and not lines[-1].strip():
         lines.pop()
-    wanted = [*rows["text"], rows["label"]]
+    wanted = _wanted(rows)
     for row, line in enumerate(lines, 1):
         place = f"row {row}"
         try:
@@ -290,7 +320,7 @@ def _read_parquet(path: str, rows: Mapping, known: Collection[str]) -> Iterator[
     """Yield the rows of a Parquet file."""
     try:
         file = pq.ParquetFile(io.BytesIO(_bytes(path)))
-        table = file.read(columns=[column for column in file.schema_arrow.names if column in (*rows["text"], rows["label"])])
+        table = file.read(columns=[column for column in file.schema_arrow.names if column in _wanted(rows)])
     except pa.ArrowException as error:
         raise InputError(f"The file {path} is not a Parquet file that can be read ({' '.join(str(error).split())[:200]}).") from None
     yield from _read_table(path, rows, table, file.schema_arrow.names)
@@ -322,27 +352,31 @@ def _read_huggingface(path: str, rows: Mapping, known: Collection[str]) -> Itera
 
 
 def _read_table(path: str, rows: Mapping, table: pa.Table, names: Sequence[str]) -> Iterator[Row]:
-    wanted = [*rows["text"], rows["label"]]
+    wanted = _wanted(rows)
     for column in wanted:
         if list(names).count(column) != 1:
-            raise InputError(f"The file {path} has no column {column!r}, or more than one. It has: {', '.join(names)}. Mend `text` and `label`.")
+            raise InputError(f"The file {path} has no column {column!r}, or more than one. It has: {', '.join(names)}. Mend {_keys(rows)}.")
     for row, values in enumerate(zip(*(table[column].to_pylist() for column in wanted), strict=True), 1):
         yield _typed(path, f"row {row}", rows, values)
 
 
 def _typed(path: str, place: str, rows: Mapping, values: Sequence) -> Row:
     """Return a row whose values have types of their own; raise InputError for a text that is none, and a missing label."""
-    *texts, label = values
+    texts = list(values)
+    label = None if rows["label"] is None else texts.pop()
     for column, text in zip(rows["text"], texts, strict=True):
         if not isinstance(text, str):
             what = "is missing (null)" if text is None else f"is a {type(text).__name__} ({str(text)[:60]!r}) and no text"
             raise InputError(f"The file {path}, {place}: {column} {what}. Give it a text, or take the row out.")
-    if label is None:
-        raise InputError(f"The file {path}, {place}: the label {rows['label']} is missing (null). Give it one, or take the row out.")
-    return place, list(texts), label
+    if label is None and rows["label"] is not None:
+        raise InputError(
+            f"The file {path}, {place}: the {rows.get('called', 'label')} {rows['label']} is missing (null). Give it one, or take the row out."
+        )
+    return place, texts, label
 
 
 READERS = {
+    "lines": _read_lines,
     "csv": _read_delimited,
     "tsv": _read_delimited,
     "jsonl": _read_jsonl,

@@ -180,6 +180,8 @@ class CallableDetector:
 def load_detector(spec: str | os.PathLike, labels: Sequence[str] | None = None, max_length: int | None = None, mode: str | None = None) -> Detector:
     """Open a detector: a folder that a run made, a sequence classifier in Hugging Face format, or `module:function`.
 
+    The folder of a detector that the run did not train but opened (`use` in its configuration) opens as its entry says, whatever the other arguments.
+
     `labels` names the outputs of a foreign model in their order, for example ("machine", "human") for the released OpenAI
     detector, whose output 0 is fake; a file muattack.json with `labels` in its folder does the same. `mode` says how texts are
     normalised before they are scored (see `muattack.data.captions.normalise`), by default as the detector's training texts
@@ -193,11 +195,19 @@ def load_detector(spec: str | os.PathLike, labels: Sequence[str] | None = None, 
             return _load_callable(str(spec))
         # A hub id that lies in the local cache; else an error that names what is missing.
         folder = locate_encoder({"source": "huggingface", "path": str(spec)})
+    about = folder / DESCRIPTION
+    if about.is_file() and not (folder / "config.json").is_file():
+        with readable(folder):
+            description = json.loads(about.read_text(encoding="utf-8"))
+        if "opened" in description:
+            # Imported here: what opens needs this module.
+            from muattack.detect.opened import open_entry
+
+            return open_entry(description["opened"])
     if not (folder / "config.json").is_file():
         raise InputError(
             f"The folder {folder} holds no config.json, so it is no detector. Name a folder results/RUN/detectors/NAME or a Hugging Face model."
         )
-    about = folder / DESCRIPTION
     with readable(folder):
         description = json.loads(about.read_text(encoding="utf-8")) if about.is_file() else {}
         tokenizer = load_tokenizer(folder)

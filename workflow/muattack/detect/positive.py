@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from muattack.detect.detector import CallableDetector, load_detector
+from muattack.detect.detector import load_detector
 from muattack.errors import InputError
 
 Predict = Callable[[Sequence[str]], np.ndarray]
@@ -24,7 +24,8 @@ def open_positive(spec: str | os.PathLike, labels: Sequence[str] | None = None, 
         # The detector protocol knows the outputs of a foreign classifier of two classes only where one is called machine.
         detector = load_detector(spec, ["machine" if label == positive else f"other {number}" for number, label in enumerate(labels)], mode="none")
     column = -1
-    if not isinstance(detector, CallableDetector):
+    # A function, or what stands before a model, has no classes by name: its last column counts.
+    if hasattr(detector, "labels"):
         names = list(detector.labels if labels is None else labels)
         if positive is not None and positive not in names:
             raise InputError(f"The classifier {spec} has no class `{positive}`; it knows {', '.join(names)}. Name one of them.")

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from muattack.results import opened_detectors
+
 CLEAN = "H_vs_M"
 DOMAINS = {"in": "In distribution", "ood": "Out of distribution"}
 MEASURES = {"auc": "AUC", "accuracy": "Accuracy", "tpr": "TPR"}
@@ -49,6 +51,12 @@ def detector_label(name: str, detectors: Mapping[str, Mapping]) -> str:
     return plain.get(name, name) + (share if name == "rr" else "")
 
 
-def main_detectors(names: Sequence[str]) -> list[str]:
-    """Return the paper's detectors that a run has, in the paper's order; all of the run's where it has none of them."""
-    return [name for name in MAIN_DETECTORS if name in names] or list(names)
+def main_detectors(names: Sequence[str], detectors: Mapping[str, Mapping]) -> list[str]:
+    """Return the paper's detectors that a run has, in the paper's order, and those of the user's; all of `names` where it has none of the paper's."""
+    paper = [name for name in MAIN_DETECTORS if name in names]
+    return [*paper, *(name for name in opened_detectors(detectors) if name in names and name not in paper)] if paper else list(names)
+
+
+def unit(config: Mapping) -> str:
+    """Return what a run's texts are about and resamples draw: images, or the texts themselves where each stands for itself."""
+    return "texts" if config["captions"]["source"] == "texts" else "images"

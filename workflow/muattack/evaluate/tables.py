@@ -21,6 +21,7 @@ from muattack.evaluate.labels import (
     main_detectors,
     reported_tasks,
     task_label,
+    unit,
 )
 from muattack.evaluate.metrics import compute_lengths, length_buckets
 from muattack.evaluate.operators import count_operators, count_sets
@@ -100,8 +101,8 @@ def about_intervals(config: Mapping) -> str:
     """Say what the intervals are."""
     evaluate = config["evaluate"]
     return (
-        f"Square brackets: {100 * evaluate['confidence']:g} % intervals from {evaluate['bootstrap']:,} bootstrap resamples of the test images, seed "
-        f"{config['seed']}; one of no width only says that all resamples agree. They cover other images, not another training seed."
+        f"Square brackets: {100 * evaluate['confidence']:g} % intervals from {evaluate['bootstrap']:,} bootstrap resamples of the test {unit(config)}, seed "
+        f"{config['seed']}; one of no width only says that all resamples agree. They cover other {unit(config)}, not another training seed."
     )
 
 
@@ -335,7 +336,7 @@ def operators(inputs: Inputs) -> tuple[pd.DataFrame, str]:
     config, names = inputs.config, list(inputs.scores)
     least = config["evaluate"]["min_mutants"]
     frame = count_operators(inputs.captions, inputs.operators, inputs.scores, config["evaluate"])
-    shown = main_detectors(names)
+    shown = main_detectors(names, config["detectors"])
     labels = [detector_label(name, config["detectors"]) for name in shown]
     wide = frame[frame.detector.isin(shown)]
     many = wide[wide.mutants >= least]
@@ -388,7 +389,7 @@ def lengths(inputs: Inputs) -> tuple[pd.DataFrame, str]:
     """Build the table of H vs. M by the number of words."""
     config = inputs.config
     frame = compute_lengths(inputs.captions, inputs.scores, config["evaluate"], config["seed"])
-    shown = main_detectors(list(inputs.scores))
+    shown = main_detectors(list(inputs.scores), config["detectors"])
     buckets = list(length_buckets(config["evaluate"]["lengths"]))
     parts = []
     for domain, part in frame.groupby("domain", sort=False):
@@ -469,6 +470,8 @@ def sweep(inputs: Inputs) -> tuple[pd.DataFrame, str]:
 
 def about_repeated(captions: pd.DataFrame) -> str:
     """Say how many test texts stand word for word among the training texts: captioners repeat themselves."""
+    if not (captions.split == "train").any():
+        return ""
     seen = set(captions.text[(captions.split == "train") & (captions.source != "machine_ood")])
     test = captions[captions.split == "test"]
     counts = [f"{test.text[test.source == name].isin(seen).sum():,} of {(test.source == name).sum():,} ({name})" for name in test.source.unique()]

@@ -1,4 +1,4 @@
-"""ROC curves of the seven tasks: Figures 3a, 4, 5, 6a, 6b and 6c."""
+"""ROC curves of the seven tasks: Figures 3a, 4, 5, 6a, 6b and 6c, and one for each detector that is opened."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from muattack.evaluate.labels import DOMAINS, SMALL, detector_label, reported_ta
 from muattack.evaluate.metrics import DOMAINS as SOURCES
 from muattack.evaluate.metrics import collect_texts, look_up, read_scores, roc_points
 from muattack.figures.style import blank, handle, looks, marks, placeholder, styled
-from muattack.results import FIGURE_DETECTORS
+from muattack.results import figure_detectors
 
 # The domain of each figure; the others are in distribution.
 FIGURE_DOMAIN = {"fig5": "ood"}
@@ -69,12 +69,12 @@ def draw_roc(
     metrics: pd.DataFrame,
     config: Mapping,
 ) -> Figure:
-    """Draw one of the paper's ROC figures (a key of FIGURE_DETECTORS), a panel a detector, AUC and n in the legend.
+    """Draw one of the paper's ROC figures, or that of one detector (roc_{name}): a panel a detector, AUC and n in the legend.
 
     `scores` and `mutants` map detectors and tasks to files, `metrics` is metrics.csv. Where a detector or the second
     captioner is missing, the figure says so.
     """
-    detectors, domain = FIGURE_DETECTORS[name], FIGURE_DOMAIN.get(name, "in")
+    detectors, domain = figure_detectors(name), FIGURE_DOMAIN.get(name, "in")
     labels = {detector: detector_label(detector, config["detectors"]) for detector in detectors}
     title = " and ".join(labels.values()) + f": {DOMAINS[domain].lower()}"
     lacking = [labels[detector] for detector in detectors if detector not in scores]

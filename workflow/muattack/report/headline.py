@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import pandas as pd
 
 from muattack.evaluate.attack_pages import attack_label, victim_label
-from muattack.evaluate.labels import CLEAN, SMALL, detector_label, main_detectors, reported_tasks, task_label
+from muattack.evaluate.labels import CLEAN, SMALL, detector_label, main_detectors, reported_tasks, task_label, unit
 from muattack.evaluate.tables import interval, number, per_cent
 
 Tables = Mapping[str, pd.DataFrame]
@@ -55,7 +55,7 @@ def worst_tasks(config: Mapping, metrics: pd.DataFrame) -> pd.DataFrame:
     clean = inside[inside.task == CLEAN].set_index("detector")
     mutated = inside[inside.task.isin(reported_tasks(config)) & (inside.task != CLEAN) & inside.auc.notna()]
     rows = []
-    for name in main_detectors(list(config["detectors"])):
+    for name in main_detectors(list(config["detectors"]), config["detectors"]):
         part = mutated[mutated.detector == name]
         part = _not_small(part)
         if len(part) and name in clean.index:
@@ -77,10 +77,11 @@ def _broken(config: Mapping, tables: Tables) -> list[str]:
     who = detector_label(row.name, config["detectors"])
     clean = with_interval(row.clean_auc, row.clean_auc_low, row.clean_auc_high)
     after = with_interval(row.auc, row.auc_low, row.auc_high)
+    of = f" of {row.n_images:,} images" if unit(config) == "images" else ""
     turned = " Below 0.5, mutated machine texts look more human to it than people's own." if row.auc < 0.5 else ""
     return [
         f"**{task_label(row.task)}** is hardest for **{who}**: its AUC is {clean} on unmutated texts and {after} here "
-        f"(n = {row.n_human:,} human and {row.n_machine:,} machine texts of {row.n_images:,} images).{turned}"
+        f"(n = {row.n_human:,} human and {row.n_machine:,} machine texts{of}).{turned}"
     ]
 
 
@@ -113,9 +114,13 @@ def _worst_operator(config: Mapping, tables: Tables) -> list[str]:
     frame = tables["operators"]
     who = plain_detector(list(dict.fromkeys(frame.detector)))
     # A text that the detector missed before says nothing of the operator.
-    frame = frame[(frame.detector == who) & (frame.detected_before >= config["evaluate"]["min_mutants"]) & frame.flipped.notna()]
+    least = config["evaluate"]["min_mutants"]
+    frame = frame[(frame.detector == who) & (frame.detected_before >= least) & frame.flipped.notna()]
     if not len(frame):
-        return []
+        return [
+            f"No single **operator** can be ranked by what it hides from {detector_label(who, config['detectors'])}: none changes {least} machine texts that score "
+            f"{config['evaluate']['threshold']:g} or more."
+        ]
     row = frame.loc[frame.flipped.idxmax()]
     return [
         f"Of single operators **{row.operator}** hides most from {detector_label(who, config['detectors'])}: {in_per_cent(row.flipped, row.flipped_low, row.flipped_high)} of "

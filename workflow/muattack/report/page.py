@@ -24,6 +24,7 @@ from muattack.evaluate.tables import NONE, interval, number, per_cent
 from muattack.records import write_text
 from muattack.report.headline import findings, plain_detector
 from muattack.report.mutants import Viewer, as_json
+from muattack.results import ROC_PREFIX
 
 # Rows of the operators' ranking beyond which the CSV file is the better place.
 OPERATORS = 5000
@@ -82,7 +83,7 @@ def heat_map(config: Mapping, metrics: pd.DataFrame, domain: str) -> dict:
 
 def operator_ranking(config: Mapping, operators: pd.DataFrame) -> dict:
     """Return the operators, worst first, for DataTables: column names and rows of the main detectors' mutation scores."""
-    names = [name for name in main_detectors(list(dict.fromkeys(operators.detector))) if (operators.detector == name).any()]
+    names = [name for name in main_detectors(list(dict.fromkeys(operators.detector)), config["detectors"]) if (operators.detector == name).any()]
     order = list(dict.fromkeys(operators.operator))[:OPERATORS]
     by_name = {name: operators[operators.detector == name].set_index("operator") for name in names}
     first = by_name[names[0]]
@@ -119,7 +120,8 @@ def picture(path: Path) -> dict:
     chosen, kind = (
         (path.with_suffix(".svg"), "svg+xml") if path.with_suffix(".svg").stat().st_size <= LARGEST_SVG else (path.with_suffix(".png"), "png")
     )
-    caption = CAPTIONS.get(path.stem, path.stem.replace("_", " "))
+    roc = f"ROC curves of {path.stem.removeprefix(ROC_PREFIX)}" if path.stem.startswith(ROC_PREFIX) else path.stem.replace("_", " ")
+    caption = CAPTIONS.get(path.stem, roc)
     return {"name": path.stem, "caption": caption, "address": Markup(f"data:image/{kind};base64,{_base64(chosen.read_bytes())}")}
 
 

@@ -1,0 +1,170 @@
+"""Detectors that are opened and not trained: by folder, by function, by what a run trained."""
+
+import json
+import sys
+
+import micro
+import numpy as np
+import pytest
+
+from muattack.attack.identity import victim_sha256
+from muattack.config import check_config, overlay, read_config, read_yaml, texts_of
+from muattack.detect.detector import load_detector
+from muattack.detect.opened import write_opened
+from muattack.detect.positive import open_positive
+from muattack.errors import InputError
+from muattack.results import detector_kind, figure_detectors, figures_of, split_shares, trained_as
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    (tmp_path / "mine_opened.py").write_text("def score(texts):\n    return ['A' in text for text in texts]\n\nNOTHING = 1\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path / "mine_opened.py"
+    sys.modules.pop("mine_opened", None)
+
+
+@pytest.mark.parametrize(
+    ("use", "kind"),
+    [
+        ("my_detector:score", "function"),
+        ("package.module:Class.method", "function"),
+        ("run:detectors/finetune", "run"),
+        ("models/mine", "model"),
+        ("owner/name", "model"),
+        ("run:score", "function"),
+    ],
+)
+def test_what_use_names(use, kind):
+    assert detector_kind(use) == kind
+
+
+def test_a_function_opens_from_its_folder_and_a_changed_module_changes_the_folder(module, tmp_path):
+    write_opened(tmp_path / "d", {"use": "mine_opened:score"}, [module])
+    assert load_detector(tmp_path / "d", mode="none").predict(["A b", "a b"]).tolist() == [[0, 1], [1, 0]]
+    predict, truncated = open_positive(tmp_path / "d")
+    assert predict(["a", "A"]).tolist() == [0, 1]
+    assert not truncated(["a"]).any()
+    before = victim_sha256(tmp_path / "d"), (tmp_path / "d" / "muattack.json").read_bytes()
+    module.write_text("def score(texts):\n    return [0.5] * len(texts)\n", encoding="utf-8")
+    write_opened(tmp_path / "d", {"use": "mine_opened:score"}, [module])
+    assert victim_sha256(tmp_path / "d") != before[0]
+    assert (tmp_path / "d" / "muattack.json").read_bytes() != before[1]
+
+
+def test_an_entry_can_normalise_before_a_function(module, tmp_path):
+    write_opened(tmp_path / "d", {"use": "mine_opened:score", "normalise": "paper"}, [module])
+    assert load_detector(tmp_path / "d").predict(["A b"])[:, 1].tolist() == [0]
+
+
+@pytest.mark.parametrize(("use", "part"), [("mine_opened:misspelt", "misspelt"), ("mine_opened:NOTHING", "cannot be called")])
+def test_a_function_that_is_none_is_told_when_opened(module, tmp_path, use, part):
+    with pytest.raises(InputError, match=part):
+        write_opened(tmp_path / "d", {"use": use}, [])
+    assert not (tmp_path / "d").exists()
+
+
+def test_a_model_opens_with_labels_in_its_order(tmp_path):
+    from transformers import BertConfig, BertForSequenceClassification
+
+    folder = tmp_path / "foreign"
+    BertForSequenceClassification(BertConfig.from_pretrained(micro.bert(), num_labels=2)).save_pretrained(folder)
+    for file in micro.bert().glob("*token*"):
+        (folder / file.name).write_bytes(file.read_bytes())
+    plain = load_detector(folder, ["human", "machine"]).predict(["a dog"])
+    write_opened(tmp_path / "d", {"use": str(folder), "labels": ["machine", "human"], "max_length": 8}, [folder / "config.json"])
+    detector = load_detector(tmp_path / "d", mode="none")
+    assert detector.max_length == 8
+    np.testing.assert_array_equal(detector.predict(["a dog"]), plain[:, ::-1])
+
+
+# --- The configuration ------------------------------------------------------------------------------------------------
+
+
+def texts_config(**detectors):
+    config = read_config()
+    config["captions"].update(source="texts", texts={"human": "h.txt", "machine": ["a.csv", "b.csv"], "machine_ood": None})
+    config["attacks"]["victims"] = []
+    config["detectors"] = detectors
+    return config
+
+
+def test_nothing_is_trained_and_all_texts_are_tested():
+    config = check_config(texts_config(mine={"use": "m:f"}))
+    assert trained_as(config) == {}
+    assert split_shares(config) == {"test": 1.0}
+    assert figures_of(config["detectors"], False) == ["roc_mine"]
+    assert figure_detectors("roc_mine") == ("mine",)
+    assert texts_of(config)["machine"] == {"files": ["a.csv", "b.csv"], "text": ["text"]}
+    # What learns from texts needs its share of them.
+    for learns in (
+        texts_config(mine={"use": "m:f"}, finetune={}),
+        overlay(texts_config(mine={"use": "m:f"}), {"attacks": {"victims": ["mine"]}}),
+    ):
+        assert split_shares(check_config(learns)) == {"train": 0.70, "val": 0.15, "test": 0.15}
+    some = overlay(texts_config(mine={"use": "m:f"}), {"captions": {"split": {"train": 0, "val": 0.2, "test": 0.8}}})
+    assert split_shares(check_config(some)) == {"val": 0.2, "test": 0.8}
+
+
+@pytest.mark.parametrize(
+    ("detectors", "captions", "parts"),
+    [
+        ({"mine": {"use": "m:f", "rr": 0.3}}, {}, ["detectors.mine.rr is about training"]),
+        ({"mine": {"labels": ["machine", "human"]}}, {}, ["detectors.mine.labels is for a detector given by `use`"]),
+        ({"mine": {"use": "m:f", "max_length": 9}}, {}, ["detectors.mine.max_length is for models, but m:f is a function"]),
+        ({"mine": {"use": "run:detectors/finetun"}, "finetune": {}}, {}, ["trains no detector `finetun`", "Did you mean `finetune`?"]),
+        ({"mine": {"use": "m:f"}, "finetune": {"start": "mine"}}, {}, ["detectors.finetune.start names `mine`", "opened by `use`"]),
+        ({"finetune": {}}, {"split": {"train": 0.0, "val": 0.5, "test": 0.5}}, ["captions.split.train is 0", "detector finetune"]),
+        ({"mine": {"use": "m:f"}}, {"texts": {"human": None, "machine": "m.txt", "machine_ood": None}}, ["captions.texts.human", "human.txt"]),
+        ({"mine": {"use": "m:f"}}, {"texts": {"human": {"file": "h.txt"}, "machine": "m.txt", "machine_ood": None}}, ["`file`", "files"]),
+    ],
+)
+def test_faults_of_entries_are_named(detectors, captions, parts):
+    config = texts_config(**detectors)
+    config["captions"].update(captions)
+    with pytest.raises(InputError) as error:
+        check_config(config)
+    assert all(part in str(error.value) for part in parts), error.value
+
+
+def test_the_command_writes_a_configuration_that_passes_and_names_what_is_wrong(module, tmp_path, monkeypatch):
+    from muattack.cli import main, parser
+    from muattack.evaluate.command import reason, thirds, write_config
+
+    monkeypatch.chdir(tmp_path)
+    for name in ("human", "machine"):
+        (tmp_path / f"{name}.txt").write_text("\n".join(f"{name} text {'and more ' * k}" for k in range(12)), encoding="utf-8")
+    (tmp_path / "more.yaml").write_text("detectors: {second: {use: 'mine_opened:score', normalise: paper}, finetune: {rr: 0.2}}\n", encoding="utf-8")
+
+    def options(*more):
+        return parser().parse_args(["evaluate", "--detector", "mine_opened:score", "--human", "human.txt", "--machine", "machine.txt", *more])
+
+    config = write_config(options())
+    assert config["detectors"].pop("mine_opened") == {"use": "mine_opened:score"}
+    assert set(config["detectors"].values()) == {None}
+    assert config["captions"]["texts"]["human"] == {"files": [str(tmp_path / "human.txt")]}
+    assert config["evaluate"]["lengths"] == thirds([2 + 2 * k for k in range(12)] * 2)
+    above = write_config(options("--config", "more.yaml", "--name", "first"))["detectors"]
+    assert {name for name, entry in above.items() if entry} == {"first", "second", "finetune"}
+
+    for arguments, part in (
+        (["--detector", "nowhere_at_all:f", "--human", "human.txt", "--machine", "machine.txt"], "no module nowhere_at_all"),
+        (["--detector", "./none", "--human", "human.txt", "--machine", "machine.txt"], "no such folder"),
+        (["--detector", str(tmp_path), "--human", "human.txt", "--machine", "machine.txt"], "holds no config.json"),
+        (["--detector", "mine_opened:score", "--human", "human.txt", "--machine", "none.txt"], "none.txt does not exist"),
+        (["--detector", "mine_opened:score", "--human", "human.txt", "--machine", "machine.txt", "--out", "a/b"], "The name `a/b` at run"),
+    ):
+        with pytest.raises(InputError, match=part):
+            write_config(parser().parse_args(["evaluate", *arguments]))
+    assert main(["evaluate", "--detector", "./none", "--human", "human.txt", "--machine", "machine.txt"]) == 1
+    assert not (tmp_path / "results").exists()
+    said = ["Building DAG", "", "score_texts: The detector mine failed.", "Mend it.", "", "Error in rule score_texts:", "    jobid: 1"]
+    assert reason(said) == "score_texts: The detector mine failed. Mend it."
+    assert reason(["one", "two"]) == "one\ntwo"
+
+
+def test_the_defaults_that_evaluate_drops_are_all_there_are(tmp_path, module, monkeypatch):
+    from muattack.config import DEFAULTS
+
+    assert not any("use" in (entry or {}) for entry in read_yaml(DEFAULTS)["detectors"].values())
+    assert json.dumps(split_shares(read_config())) == '{"train": 0.7, "val": 0.15, "test": 0.15}'
