@@ -5,8 +5,11 @@ from driver import run_script
 
 
 @pytest.fixture
-def run(root, tmp_path):
+def run(root, tmp_path, monkeypatch):
     """Run a rule's script as Snakemake does, in a folder of the test's own: (name, input, output, params, wildcards) -> exit status, stdout, stderr."""
+
+    # The files of these tests lie in their own folders, wherever the real data are.
+    monkeypatch.delenv("MUATTACK_DATA", raising=False)
 
     def run_rule(name, *, input=(), output=(), params=None, wildcards=None):
         spec = {

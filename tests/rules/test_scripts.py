@@ -64,6 +64,9 @@ def test_every_rule_is_complete(root):
                 "script:",
                 "library=",
             ):
+                # What is fetched depends on its address and checksum alone: an edited module must not fetch anything again.
+                if file.stem == "fetch" and directive in ("input:", "library="):
+                    continue
                 assert directive in rule, f"{file.name}: {rule.split(':')[0]} lacks {directive}"
 
 

@@ -86,7 +86,7 @@ def test_from_made_up_reviews_to_table_and_figure(run, tmp_path, monkeypatch):
     given = {"texts": "made.parquet", "classifier": plain, "encoder": own}
     assert run("score_classifier", input=given, output=["scores.parquet"], params={"threads": 1}).returncode == 0
 
-    params = {"sets": json.dumps(SETS), "labels": labels, "victim": "made.plain", "texts": 8, "seconds": 60, "seed": 1}
+    params = {"sets": json.dumps(SETS), "labels": labels, "victim": "made.plain", "texts": 8, "seconds": 6000, "seed": 1}
     outputs = [f"{name}.jsonl" for name in SETS]
     done = run("attack_words", input=given | {"modules": []}, output=outputs, params=params, wildcards={"run": "r", "dataset": "made"})
     assert done.returncode == 0, done.stderr
