@@ -264,6 +264,16 @@ def local_model(encoder):
     return ASSETS.files_in(path) or own
 
 
+def asset_path(name, *files):
+    """Where files of an asset lie or will lie."""
+    return [ASSETS.path(name, file) for file in files]
+
+
+def conversion(asset, key):
+    """What the catalogue says of how an asset is converted."""
+    return ASSETS.catalogue[asset]["convert"][key]
+
+
 def module_file(spec, key):
     """The file of the module in the user's "module:function", so that an edit of it is noticed."""
     name = spec.partition(":")[0]

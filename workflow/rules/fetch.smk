@@ -10,16 +10,6 @@ BENCHMARKS = f"results/{config['run']}/benchmarks"
 IMAGE_SETS = [name for name, entry in ASSETS.wanted.items() if "images_of" in entry]
 
 
-def asset_path(name, *files):
-    """Where files of an asset lie or will lie."""
-    return [ASSETS.path(name, file) for file in files]
-
-
-def conversion(asset, key):
-    """What the catalogue says of how an asset is converted."""
-    return ASSETS.catalogue[asset]["convert"][key]
-
-
 wildcard_constraints:
     fetched=names(FETCHED),
     images=names(IMAGE_SETS),
