@@ -142,9 +142,7 @@ def test_without_victims_nothing_of_attacks_is_made(root, tmp_path):
             [
                 "--configfile",
                 "corrupted.yaml",
-                "--config",
-                "corrupted={severities: [1.5], weights: {typo: -1}}",
-                "mutate={sets: {corrupt_05: {severity: 0}}}",
+                str(HERE / "out_of_range.yaml"),
             ],
             ["has 3 faults", "corrupted.severities.0 is 1.5", "corrupted.weights.typo is -1", "mutate.sets.corrupt_05.severity is 0"],
         ),
