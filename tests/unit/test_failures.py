@@ -54,7 +54,7 @@ def test_of_several_attempts_on_a_cluster_the_last_counts_and_what_slurm_said_is
     said = how_to_go_on(tmp_path / "run.log", tmp_path)
     assert "--set-resources train_detector:runtime=MINUTES" in said
     assert "no such file: the job ended before its script began" in said
-    assert said.index("scancel --name 0123-abcd") < said.index("then --unlock") < said.index("then --rerun-incomplete")
+    assert "`scancel --name 0123-abcd` first, then the same command." in said
 
 
 def test_a_run_without_a_log_still_says_how_to_go_on(tmp_path):

@@ -79,11 +79,10 @@ def _go_on(runs: Iterable[str]) -> list[str]:
     lines = [
         "To go on: mend what the logs tell and start the same command again. What is finished is not made again; training goes on after its last epoch, "
         "attacks after their last text.",
-        "Where it says that the folder is locked and nothing runs: the same command with --unlock, then with --rerun-incomplete.",
     ]
     for run in runs:
         lines.append(
             f"On the cluster, when snakemake itself was killed, its jobs run on and would write the same files as new ones: `scancel --name {run}` first, "
-            "then --unlock, then --rerun-incomplete."
+            "then the same command."
         )
     return lines

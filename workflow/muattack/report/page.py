@@ -172,7 +172,8 @@ def write_report(
         machine=meta["machine"],
         inputs=meta["inputs"],
         times=times,
-        device="CPU",
+        device=config["device"],
+        confidence=f"{100 * config['evaluate']['confidence']:g}",
     )
     write_text(path, text)
 
