@@ -360,7 +360,7 @@ def test_write_report(run, tmp_path):
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "is hardest for <strong>Finetune</strong>" in page
     assert "<td>2</td>" in page.replace(' style="text-align:right"', "")
-    assert "texts that were changed" in page
+    assert "mutants and attacked texts" in page
 
 
 def test_schemas_of_the_configurations_are_yaml_without_tabs(root):

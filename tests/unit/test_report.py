@@ -114,6 +114,9 @@ def test_findings_of_attacks_name_the_best_and_whether_it_is_settled():
     assert "RR (m = 0.3), on 30.0 % [20.0, 40.0]: +10.0 [−5.0, +20.0] points, which includes 0." in sentence
     (sentence,) = findings(config, {"attacks": pd.DataFrame([plain, better | {"aua": 0.1}])})
     assert "none of the others on more" in sentence
+    # As good as the plain one is not better, whichever stands first.
+    (sentence,) = findings(config, {"attacks": pd.DataFrame([better | {"aua": 0.2}, plain])})
+    assert "none of the others on more" in sentence
 
 
 def test_findings_of_the_families():

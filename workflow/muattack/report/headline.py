@@ -149,7 +149,7 @@ def _attacked(config: Mapping, tables: Tables) -> list[str]:
             f"Under **{attack_label(config, attack)}** on {dataset}, {victim_label(config, dataset, plain.name)} stays right on "
             f"{in_per_cent(plain.aua, plain.aua_low, plain.aua_high)} of {plain.n:,.0f} texts ({per_cent(plain.clean)} % before)"
         ]
-        if best.name == plain.name:
+        if best.aua <= plain.aua:
             told.append("none of the others on more" if len(part) > 1 else "")
         else:
             difference = f"{number(100 * best.aua_difference, 1, True)} [{number(100 * best.aua_difference_low, 1, True)}, {number(100 * best.aua_difference_high, 1, True)}]"
