@@ -1,5 +1,8 @@
 """What a failed run says: which rules, how their logs end, how to go on."""
 
+import traceback
+
+from muattack.errors import InputError
 from muattack.failures import failed_jobs, how_to_go_on
 
 # As Snakemake 9.27 and its plugin for SLURM write it, cut short.
@@ -45,6 +48,18 @@ def test_a_failed_rule_is_told_with_the_end_of_its_log(tmp_path):
     assert "line 27\n" not in said
     assert "start the same command again" in said
     assert "scancel" not in said
+
+
+def test_of_the_users_own_mistake_the_log_is_told_without_its_traceback(tmp_path):
+    (tmp_path / "run.log").write_text(LOCAL)
+    log = tmp_path / "results" / "x" / "logs" / "split_file" / "a.log"
+    log.parent.mkdir(parents=True)
+    try:
+        raise InputError("a.csv: row 3 has no text.")
+    except InputError:
+        log.write_text(f"reading\n{traceback.format_exc()}last words\n")
+    said = how_to_go_on(tmp_path / "run.log", tmp_path)
+    assert "a.log:\n    a.csv: row 3 has no text.\n    last words\n" in said
 
 
 def test_of_several_attempts_on_a_cluster_the_last_counts_and_what_slurm_said_is_told(tmp_path):

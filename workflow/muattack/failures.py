@@ -6,6 +6,8 @@ from pathlib import Path
 
 # Lines of a failed rule's log that are shown.
 LINES = 12
+# How a traceback names what is wrong with the user's input.
+MISTAKE = "muattack.errors.InputError: "
 OVER_MEMORY = re.compile(r"exceeded (job )?memory limit|oom[-_ ]?kill|out of memory", re.IGNORECASE)
 # How SLURM ends a job, and what to do about it; more words than these are in the rule's log.
 STATES = {
@@ -47,11 +49,17 @@ def failed_jobs(text: str) -> list[dict]:
 
 
 def last_lines(path: Path, lines: int = LINES) -> str:
-    """Return the end of a log, indented; what is said instead where there is none."""
+    """Return the end of a log, indented; what is said instead where there is none.
+
+    Of the user's own mistake only what it says: where in the code it was found stays in the log.
+    """
     try:
-        end = [line for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()][-lines:]
+        end = [line for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
     except OSError:
         return "    (no such file: the job ended before its script began)"
+    if mistakes := [number for number, line in enumerate(end) if line.startswith(MISTAKE)]:
+        end[: mistakes[-1] + 1] = [end[mistakes[-1]].removeprefix(MISTAKE)]
+    end = end[-lines:]
     return "\n".join(f"    {line}" for line in end) or "    (empty: the job ended before its script said anything)"
 
 
