@@ -11,6 +11,13 @@ IMPORT = re.compile(rf"^[ \t]*(?:import ({PACKAGE.name}[\w.]*)|from ({PACKAGE.na
 
 
 @cache
+def _modules() -> dict[str, Path]:
+    """Return the file of each of the package's modules, by name."""
+    files = (file.relative_to(PACKAGE.parent) for file in PACKAGE.rglob("*.py"))
+    return {".".join(file.with_suffix("").parts).removesuffix(".__init__"): PACKAGE.parent / file for file in files}
+
+
+@cache
 def _imports(file: Path) -> tuple[Path, ...]:
     """Return the package's files that one file imports anywhere in its text, functions included."""
     found = set()
@@ -19,14 +26,9 @@ def _imports(file: Path) -> tuple[Path, ...]:
     statements = [(first or second, names) for first, second, names in IMPORT.findall(text)]
     # A lazy registry names its modules in strings, "package.module" or "package.module:attribute".
     for module, imported in [*statements, *((name, "") for name in MODULE_NAME.findall(text))]:
-        names = [module, *(f"{module}.{name}" for name in re.findall(r"\w+", re.sub(r"#.*| as \w+", "", imported)))]
-        for name in names:
+        for name in [module, *(f"{module}.{name}" for name in re.findall(r"\w+", re.sub(r"#.*| as \w+", "", imported)))]:
             parts = name.split(".")
-            if parts[0] != PACKAGE.name:
-                continue
-            for depth in range(len(parts) + 1):
-                base = PACKAGE.joinpath(*parts[1:depth])
-                found.update(path for path in (base / "__init__.py", base.with_suffix(".py")) if path.is_file())
+            found.update(path for depth in range(len(parts)) if (path := _modules().get(".".join(parts[: depth + 1]))))
     return tuple(sorted(found))
 
 
