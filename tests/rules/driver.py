@@ -11,7 +11,15 @@ import sys
 import types
 from pathlib import Path
 
-PRELOAD = ["torch", "muattack.detect.detector", "matplotlib.figure", "pandas", "pyarrow.parquet"]
+PRELOAD = [
+    "torch",
+    "muattack.detect.detector",
+    "transformers.models.roberta.modeling_roberta",
+    "jsonschema",
+    "matplotlib.figure",
+    "pandas",
+    "pyarrow.parquet",
+]
 
 
 class Named(list):

@@ -42,32 +42,33 @@ def settings(**training) -> dict:
     return config
 
 
-def _folder() -> Path:
-    folder = tempfile.mkdtemp(prefix="muattack-micro-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
+def folder() -> Path:
+    """Return a new folder that is gone when the tests end."""
+    made = tempfile.mkdtemp(prefix="muattack-micro-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return Path(made)
 
 
 @functools.cache
 def tiny() -> Path:
     """Return the folder of a pretrained micro encoder of RoBERTa's shape."""
-    folder = _folder() / "encoder"
-    pretrain_encoder(captions(), settings()["encoders"]["tiny"], folder, seed=1)
-    return folder
+    encoder = folder() / "encoder"
+    pretrain_encoder(captions(), settings()["encoders"]["tiny"], encoder, seed=1)
+    return encoder
 
 
 @functools.cache
 def bert() -> Path:
     """Return the folder of a micro BERT with a vocabulary of the captions' words: random weights, WordPiece, like MiniLM."""
-    folder = _folder() / "bert"
-    folder.mkdir()
+    made = folder() / "bert"
+    made.mkdir()
     words = sorted({word for text in captions()["text"] for word in text.split()})
-    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]), encoding="utf-8")
-    BertTokenizerFast(str(folder / "vocab.txt"), model_max_length=50).save_pretrained(folder)
+    (made / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]), encoding="utf-8")
+    BertTokenizerFast(str(made / "vocab.txt"), model_max_length=50).save_pretrained(made)
     torch.manual_seed(0)
     shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32, "max_position_embeddings": 64}
-    BertModel(BertConfig(vocab_size=5 + len(words), **shape)).save_pretrained(folder)
-    return folder
+    BertModel(BertConfig(vocab_size=5 + len(words), **shape)).save_pretrained(made)
+    return made
 
 
 def frozen_bert() -> dict:

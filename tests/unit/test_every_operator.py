@@ -194,10 +194,12 @@ def test_a_severity_of_nothing_is_identity_with_a_reason(kind, text):
     assert mutation.reason
 
 
+LONG = ["the red silly film ", "x'", "房间很干净，"]
+MORE_LONG = ["a", "abcdefghijklmnopqrstuvwxyz", "\u0301", "<b", "<p>a!", "&a\n", "😀the red", "好", " "]
+
+
 @every
-@pytest.mark.parametrize(
-    "unit", ["the red silly film ", "a", "abcdefghijklmnopqrstuvwxyz", "x'", "\u0301", "<b", "<p>a!", "&a\n", "😀the red", "房间很干净，", "好", " "]
-)
+@pytest.mark.parametrize("unit", [*LONG, *(pytest.param(unit, marks=pytest.mark.slow) for unit in MORE_LONG)])
 def test_50_000_characters(name, unit):
     text = unit * (50_000 // len(unit))
     operator = join(OPERATORS[name])
@@ -214,7 +216,7 @@ def fingerprint() -> str:
     return hashlib.sha256(repr(found).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@pytest.mark.parametrize("seed", ["0", "4242"])
+@pytest.mark.parametrize("seed", ["4242", pytest.param("0", marks=pytest.mark.slow)])
 def test_other_processes_and_hash_seeds_give_the_same(seed):
     environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-c", "import test_every_operator as one; print(one.fingerprint())"]

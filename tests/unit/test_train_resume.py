@@ -1,6 +1,7 @@
 """A training that was killed goes on to the bytes of one that was left alone; a state that is stale or damaged is told and not used."""
 
 import copy
+import functools
 import json
 import shutil
 import time
@@ -20,6 +21,7 @@ from muattack.train.resume import Checkpoint, digest_of, state_folder
 
 CONFIG = micro.settings()
 TINY = CONFIG["encoders"]["tiny"]
+KILLED = micro.folder() / "state"
 
 
 class Killed(BaseException):
@@ -77,6 +79,25 @@ def kill(monkeypatch):
     return run
 
 
+@pytest.fixture
+def whole() -> dict[str, bytes]:
+    """What a plain training writes when it is left alone."""
+    return _left_alone()
+
+
+@pytest.fixture
+def state(tmp_path, kill) -> Path:
+    """The state of a plain training that was killed after epoch 2."""
+    if not KILLED.exists():
+        kill(2, train, KILLED.parent / "killed", KILLED)
+    return Path(shutil.copytree(KILLED, tmp_path / "state"))
+
+
+@functools.cache
+def _left_alone() -> dict[str, bytes]:
+    return train(micro.folder() / "whole")
+
+
 FEEDS = {
     "plain": {},
     "best is not last": {"training": settings(learning_rate=0.05)},
@@ -90,7 +111,11 @@ FEEDS = {
 }
 
 
-@pytest.mark.parametrize("feed", FEEDS)
+# What these add to the others is little, and each trains three times.
+SLOW_FEEDS = ("plain", "rr, two draws", "pgd_kpp with rr and dropout", "frozen, adversarial")
+
+
+@pytest.mark.parametrize("feed", [pytest.param(feed, marks=pytest.mark.slow if feed in SLOW_FEEDS else ()) for feed in FEEDS])
 def test_killed_and_gone_on_is_the_same_to_the_byte(tmp_path, kill, capsys, feed):
     options = dict(FEEDS[feed])
     if options.pop("frozen", False):
@@ -177,20 +202,18 @@ def other_captions():
         ({"training": settings(threads=2)}, "other settings, versions or device"),
     ],
 )
-def test_the_state_of_something_else_is_told_and_not_used(tmp_path, kill, capsys, other, told):
+def test_the_state_of_something_else_is_told_and_not_used(tmp_path, state, capsys, other, told):
     whole = train(tmp_path / "whole", **other)
-    kill(2, train, tmp_path / "killed", tmp_path / "state")
     capsys.readouterr()
-    assert train(tmp_path / "killed", tmp_path / "state", **other) == whole
+    assert train(tmp_path / "killed", state, **other) == whole
     said = capsys.readouterr().out
     assert f"state.json is the state of a training with {told}: it is not used" in said
     assert "epoch 1: train loss" in said
 
 
-def test_the_state_of_other_code_is_not_used(tmp_path, kill, capsys, monkeypatch):
-    kill(2, train, tmp_path / "killed", tmp_path / "state")
+def test_the_state_of_other_code_is_not_used(tmp_path, state, capsys, monkeypatch):
     monkeypatch.setattr(resume, "code_sha256", lambda module: "edited since")
-    train(tmp_path / "killed", tmp_path / "state")
+    train(tmp_path / "killed", state)
     assert "a training with other code: it is not used" in capsys.readouterr().out
 
 
@@ -221,19 +244,16 @@ def edit(path):
         ("state.json", lambda path: path.write_bytes(b"\xff\xfe")),
     ],
 )
-def test_a_damaged_state_is_told_and_not_used(tmp_path, kill, capsys, file, damage):
-    whole = train(tmp_path / "whole")
-    kill(2, train, tmp_path / "killed", tmp_path / "state")
-    damage(tmp_path / "state" / file)
+def test_a_damaged_state_is_told_and_not_used(tmp_path, whole, state, capsys, file, damage):
+    damage(state / file)
     capsys.readouterr()
-    assert train(tmp_path / "killed", tmp_path / "state") == whole
+    assert train(tmp_path / "killed", state) == whole
     said = capsys.readouterr().out
     assert "state.json is damaged" in said
     assert "epoch 1: train loss" in said
 
 
-def test_a_kill_while_a_state_is_written_leaves_the_one_before(tmp_path, kill, monkeypatch, capsys):
-    whole = train(tmp_path / "whole")
+def test_a_kill_while_a_state_is_written_leaves_the_one_before(tmp_path, whole, kill, monkeypatch, capsys):
     kill(1, train, tmp_path / "killed", tmp_path / "state")
     before = content(tmp_path / "state")
     # The tensors of epoch 2 are there, state.json still speaks of those of epoch 1; beside them what a killed write leaves.
@@ -286,12 +306,11 @@ def test_only_the_last_state_is_kept_and_a_short_training_writes_none(tmp_path, 
     assert not (tmp_path / "state").exists()
 
 
-def test_a_failed_training_keeps_its_state(tmp_path, kill):
-    kill(2, train, tmp_path / "killed", tmp_path / "state")
-    before = content(tmp_path / "state")
+def test_a_failed_training_keeps_its_state(tmp_path, state):
+    before = content(state)
     with pytest.raises(InputError, match="validation split is empty"):
-        train(tmp_path / "killed", tmp_path / "state", captions=micro.captions().query("split != 'val'"))
-    assert content(tmp_path / "state") == before
+        train(tmp_path / "killed", state, captions=micro.captions().query("split != 'val'"))
+    assert content(state) == before
 
 
 def test_where_states_lie():
