@@ -102,6 +102,9 @@ def test_nothing_is_trained_and_all_texts_are_tested():
         overlay(texts_config(mine={"use": "m:f"}), {"attacks": {"victims": ["mine"]}}),
     ):
         assert split_shares(check_config(learns)) == {"train": 0.70, "val": 0.15, "test": 0.15}
+    # A curve is fitted on the validation texts, and the others are tested.
+    measured = check_config(texts_config(mine={"use": "models/gpt2", "measure": "fast-detectgpt"}))
+    assert split_shares(measured) == {"val": 0.15, "test": 0.85}
     some = overlay(texts_config(mine={"use": "m:f"}), {"captions": {"split": {"train": 0, "val": 0.2, "test": 0.8}}})
     assert split_shares(check_config(some)) == {"val": 0.2, "test": 0.8}
 
@@ -112,6 +115,15 @@ def test_nothing_is_trained_and_all_texts_are_tested():
         ({"mine": {"use": "m:f", "rr": 0.3}}, {}, ["detectors.mine.rr is about training"]),
         ({"mine": {"labels": ["machine", "human"]}}, {}, ["detectors.mine.labels is for a detector given by `use`"]),
         ({"mine": {"use": "m:f", "max_length": 9}}, {}, ["detectors.mine.max_length is for models, but m:f is a function"]),
+        ({"mine": {"use": "m:f", "measure": "entropy"}}, {}, ["detectors.mine.measure is for models"]),
+        ({"mine": {"use": "m", "measure": "entropie"}}, {}, ["detectors.mine.measure is 'entropie'", "log-rank"]),
+        ({"mine": {"use": "m", "measure": "binoculars"}}, {}, ["compares two models", "`reference: models/observer`"]),
+        (
+            {"mine": {"use": "m", "reference": "n", "labels": ["human", "machine"], "measure": "entropy"}},
+            {},
+            ["mine.reference is for", "mine.labels names"],
+        ),
+        ({"mine": {"use": "m", "measure": "entropy"}}, {"split": {"train": 0.5, "val": 0.0, "test": 0.5}}, ["captions.split.val is 0", "calibrated"]),
         ({"mine": {"use": "run:detectors/finetun"}, "finetune": {}}, {}, ["trains no detector `finetun`", "Did you mean `finetune`?"]),
         ({"mine": {"use": "m:f"}, "finetune": {"start": "mine"}}, {}, ["detectors.finetune.start names `mine`", "opened by `use`"]),
         ({"finetune": {}}, {"split": {"train": 0.0, "val": 0.5, "test": 0.5}}, ["captions.split.train is 0", "detector finetune"]),
@@ -147,6 +159,13 @@ def test_the_command_writes_a_configuration_that_passes_and_names_what_is_wrong(
     above = write_config(options("--config", "more.yaml", "--name", "first"))["detectors"]
     assert {name for name, entry in above.items() if entry} == {"first", "second", "finetune"}
 
+    measured = write_config(options("--detector", str(micro.bert()), "--measure", "binoculars", "--reference", "other"))
+    assert measured["detectors"]["bert-binoculars"] == {
+        "use": str(micro.bert()),
+        "measure": "binoculars",
+        "reference": "other",
+    }
+    assert measured["captions"]["split"] == {"train": 0.0, "val": 0.3, "test": 0.7}
     for arguments, part in (
         (["--detector", "nowhere_at_all:f", "--human", "human.txt", "--machine", "machine.txt"], "no module nowhere_at_all"),
         (["--detector", "./none", "--human", "human.txt", "--machine", "machine.txt"], "no such folder"),

@@ -86,6 +86,12 @@ def parser() -> argparse.ArgumentParser:
         required=True,
         help="module:function (texts -> P(machine)), a folder in Hugging Face format or of a run, or a hub id",
     )
+    evaluate.add_argument(
+        "--measure",
+        choices=("log-likelihood", "log-rank", "entropy", "fast-detectgpt", "binoculars"),
+        help="zero-shot: the detector is this measure of the causal language model given by --detector, calibrated on three in ten of the texts",
+    )
+    evaluate.add_argument("--reference", metavar="MODEL", help="the second model of binoculars or fast-detectgpt, a folder or hub id")
     for option, what in (
         ("human", "texts of people"),
         ("machine", "texts of the machine to detect"),

@@ -16,7 +16,7 @@ from muattack.errors import InputError
 from muattack.evaluate.attack_families import BOUNDED, CAPTIONS, labels_of, victims_of
 from muattack.fetch.catalogue import Assets
 from muattack.mutate.normaliser_names import OFFLINE, WEB
-from muattack.results import OWN_PREFIX, detector_kind, language_encoder, opened_detectors, trained_detectors
+from muattack.results import OWN_PREFIX, detector_kind, language_encoder, opened_detectors, trained_detectors, zero_shot_detectors
 
 SCHEMA = Path(__file__).parents[1] / "schemas" / "config.schema.yaml"
 DEFAULTS = Path(__file__).parents[2] / "config" / "config.yaml"
@@ -289,7 +289,9 @@ def _training_faults(block: str, entries: dict) -> list[str]:
 
 # What a detector can have that is trained here, and what one can have that is opened.
 TRAINING_KEYS = ("train_on", "rr", "dropout", "start", "adversarial")
-OPENING_KEYS = ("labels", "max_length", "normalise")
+OPENING_KEYS = ("labels", "max_length", "normalise", "measure", "reference")
+# Zero-shot measures that take a second model; the first cannot do without.
+WITH_REFERENCE = ("binoculars", "fast-detectgpt")
 
 
 def _opened_faults(detectors: dict) -> list[str]:
@@ -315,9 +317,20 @@ def _opened_faults(detectors: dict) -> list[str]:
             faults.append(f"{where}.use names {entry['use']}, but the run trains no detector `{own}`. {_nearest(own, trained_detectors(detectors))}")
         faults += [
             f"{where}.{key} is for models, but {entry['use']} is {'a function' if kind == 'function' else 'trained here'}. Take it out."
-            for key in ("labels", "max_length")
+            for key in ("labels", "max_length", "measure", "reference")
             if key in entry and kind != "model"
         ]
+        measure = entry.get("measure")
+        if measure and "labels" in entry:
+            faults.append(
+                f"{where}.labels names the outputs of a classifier, but {measure} measures a language model, which has none. Take one of the two out."
+            )
+        if "reference" in entry and measure not in WITH_REFERENCE:
+            faults.append(f"{where}.reference is for the measures {' and '.join(WITH_REFERENCE)}. Take it out, or write one of them under `measure`.")
+        if measure == WITH_REFERENCE[0] and "reference" not in entry:
+            faults.append(
+                f"{where}.measure is {measure}, which compares two models. Name the second, the observer, as in `reference: models/observer`."
+            )
     return faults
 
 
@@ -346,6 +359,12 @@ def _captions_faults(config: dict) -> list[str]:
             for part, what in (("train", "nothing is left to train"), ("val", "nothing is left to pick the best epoch of"))
             if not captions["split"][part]
         ]
+    measured = list(zero_shot_detectors(config["detectors"]))
+    if captions["source"] != "none" and measured and not captions["split"]["val"]:
+        faults.append(
+            f"captions.split.val is 0, but the zero-shot detector{'s' * (len(measured) > 1)} {', '.join(measured)} must be calibrated on validation texts. "
+            "Give it a share, as in val: 0.2."
+        )
     if captions["source"] in ("files", "texts"):
         block = captions[captions["source"]]
         for key in ("human", "machine"):

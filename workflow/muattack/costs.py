@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from muattack.results import OWN_PREFIX, detector_kind
+
 # By kind of job that runs no encoder: MB of an empty one, and MB and CPU seconds a thousand texts. Measured peaks, rounded up
 # (tests/benchmarks/bench_scale.py; metrics, tables and figures for a dozen detectors, of which it has two).
 LIGHT = {
@@ -33,6 +35,8 @@ HEADROOM, PATIENCE, START_MINUTES = 1.3, 4, 5
 TORCH_MB, ATTACK_MB = 700, 1100
 # MB a thousand texts that are tokenised, and bytes a parameter: weights, and with gradients and AdamW's two moments.
 TEXTS_MB, SCORED, TRAINED = 8.0, 4, 16
+# What a zero-shot detector holds of logits and things made of them.
+LOGITS_MB = 1000
 # Bytes a token, layer and unit of width that a step of training keeps for its way back; without one, a tenth of it.
 KEPT, PASSED = 140, 14
 # Floating-point operations a second of one thread, or of a GPU: a fifth of what was measured on a thread; the GPU's is a guess on the safe side.
@@ -57,7 +61,8 @@ def encoder_shape(encoder: Mapping) -> tuple[int, int, int]:
     for folder in folders:
         try:
             read = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-            return read["num_hidden_layers"], read["hidden_size"], read["vocab_size"]
+            # GPT-2 and its kin have names of their own.
+            return read.get("num_hidden_layers") or read["n_layer"], read.get("hidden_size") or read["n_embd"], read["vocab_size"]
         except (OSError, ValueError, KeyError, TypeError):
             continue
     return 12, 768, 50_000
@@ -99,12 +104,14 @@ def cost(config: Mapping, kind: str, texts: float, tokens: float, trained: Mappi
     """Return the MB and the seconds of a job that one expects.
 
     kind: a key of LIGHT, or pretrain, train, encode, score, attack. texts: how many texts its table has, of `tokens` tokens each. trained: the
-    entry of a detector or defence that is trained.
+    entry of a detector or defence that is trained or opened.
     """
     if kind in LIGHT:
         base, megabytes, seconds = LIGHT[kind]
         return base + megabytes * texts / 1000, seconds * texts / 1000
     entry, rules = config["encoders"][config["encoder"]], config["training"]
+    if trained and detector_kind(trained.get("use", OWN_PREFIX)) == "model":
+        entry = {"source": "huggingface", "path": trained["use"], "max_length": trained.get("max_length", tokens), "trainable": "all"}
     if kind == "pretrain":
         # Its own, or one that serves an attack.
         entry = entry if entry["source"] == "pretrain" else next((one for one in config["encoders"].values() if one["source"] == "pretrain"), entry)
@@ -123,6 +130,9 @@ def cost(config: Mapping, kind: str, texts: float, tokens: float, trained: Mappi
         megabytes += TRAINED * (body + embeddings) / 1e6 + KEPT * budget * kept
         return megabytes, 3 * forward * texts * passes / rate
     megabytes += SCORED * (body + embeddings) / 1e6 + PASSED * 2048 * kept
+    if trained and "measure" in trained:
+        # The second model, and what is made of the logits.
+        megabytes += SCORED * (body + embeddings) / 1e6 * ("reference" in trained) + LOGITS_MB
     if kind == "attack":
         attacks = config["attacks"]
         asked = attacks["texts"] / attacks["shards"] * len(attacks["recipes"])

@@ -57,6 +57,11 @@ def trained_detectors(detectors: dict[str, dict]) -> dict[str, dict]:
     return {name: entry for name, entry in detectors.items() if "use" not in entry}
 
 
+def zero_shot_detectors(detectors: dict[str, dict]) -> dict[str, dict]:
+    """Return the detectors that are calibrated on the validation texts: measures of a language model."""
+    return {name: entry for name, entry in detectors.items() if "measure" in entry}
+
+
 def detector_kind(use: str) -> str:
     """Return what `use` of a detector names: "run" (one that the run trains), "function", or "model" (a folder or a hub id)."""
     if use.startswith(OWN_PREFIX):
@@ -65,7 +70,10 @@ def detector_kind(use: str) -> str:
 
 
 def split_shares(config: dict) -> dict[str, float]:
-    """Return the share of each split that has one: those of `captions.split`, or all texts to test where nothing in the run learns from them."""
+    """Return the share of each split that has one: those of `captions.split`, or all texts to test where nothing in the run learns from them.
+
+    A zero-shot detector learns from the validation texts alone: where nothing else learns, the share for training is tested too.
+    """
     shares = config["captions"]["split"]
     learns = (
         trained_detectors(config["detectors"])
@@ -74,6 +82,8 @@ def split_shares(config: dict) -> dict[str, float]:
     )
     if learns or not shares["train"]:
         return {name: share for name, share in shares.items() if share}
+    if zero_shot_detectors(config["detectors"]):
+        return {"val": shares["val"], "test": 1 - shares["val"]}
     return {"test": 1.0}
 
 

@@ -154,9 +154,11 @@ rule copy_detector:
 
 
 # A detector of the user's, or one of the run behind a defence: how it is opened, and what it depends on, as a folder like any other detector's.
+# A zero-shot detector is calibrated on the validation texts.
 rule open_detector:
     input:
         files=lambda wildcards: opened_files(wildcards.detector),
+        captions=lambda wildcards: f"results/{wildcards.run}/captions.parquet" if "measure" in OPENED[wildcards.detector] else [],
         library=library("open_detector"),
     output:
         directory("results/{run}/detectors/{detector}"),
@@ -175,6 +177,7 @@ rule open_detector:
         runtime=minutes("score"),
     params:
         detector=lambda wildcards: opened_block(wildcards.detector),
+        threads=config["training"]["threads"],
     message:
         "Open the detector {wildcards.detector}"
     script:

@@ -1,4 +1,4 @@
-"""Open a detector that the run does not train: note how, and what it depends on."""
+"""Open a detector that the run does not train: note how, and what it depends on; calibrate it where it is a zero-shot one."""
 
 from muattack.job import start_log
 
@@ -6,6 +6,11 @@ start_log(snakemake)
 
 import json
 
-from muattack.detect.opened import write_opened
+import torch
 
-write_opened(snakemake.output[0], json.loads(snakemake.params.detector), snakemake.input.files)
+from muattack.detect.opened import write_opened
+from muattack.records import read_records
+
+given, params = snakemake.input, snakemake.params
+torch.set_num_threads(params.threads)
+write_opened(snakemake.output[0], json.loads(params.detector), given.files, read_records(given.captions) if given.captions else None)

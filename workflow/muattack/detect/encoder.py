@@ -82,7 +82,7 @@ def locate_encoder(encoder: dict, folder: str | os.PathLike | None = None) -> Pa
     elif source == "package":
         found = package_folder(encoder["path"])
     elif source == "huggingface":
-        found = _local_model(encoder)
+        found = local_model(encoder)
     elif source == "folder":
         found = Path(encoder["path"])
     else:
@@ -119,7 +119,8 @@ def position_limit(config: dict) -> int:
     return positions
 
 
-def _local_model(encoder: dict) -> Path:
+def local_model(encoder: dict) -> Path:
+    """Return the folder that `path` names, or where the local cache has that hub id (at `revision`). Raises InputError."""
     path, revision = encoder["path"], encoder.get("revision")
     if Path(path).is_dir():
         return Path(path)

@@ -3,13 +3,19 @@
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from muattack.data.captions import normalise
-from muattack.detect.detector import DESCRIPTION, Detector, distinct, load_detector
+from muattack.detect.detector import DESCRIPTION, Detector, TransformersDetector, distinct, load_detector
+from muattack.detect.encoder import of_the_run
 from muattack.records import sha256, write_json
 from muattack.results import detector_kind
+
+if TYPE_CHECKING:
+    from muattack.detect.zero_shot import ZeroShotDetector
 
 
 class Prepared:
@@ -33,24 +39,40 @@ class Prepared:
 
 
 def open_entry(entry: Mapping) -> Detector:
-    """Open a detector by its entry: `use`, and what stands beside it (labels, max_length, normalise). Raises InputError.
+    """Open a detector by its entry: `use`, and what stands beside it (labels, max_length, normalise; measure, reference, calibration).
 
-    Texts are normalised as the entry says; where it says nothing, as a folder of ours was trained.
+    Texts are normalised as the entry says; where it says nothing, as a folder of ours was trained. Raises InputError.
     """
     mode = entry.get("normalise")
-    detector = load_detector(entry["use"], entry.get("labels"), entry.get("max_length"), mode)
-    if mode in (None, "none") or detector_kind(entry["use"]) == "model":
+    detector = _zero_shot(entry) if "measure" in entry else load_detector(entry["use"], entry.get("labels"), entry.get("max_length"), mode)
+    if mode in (None, "none") or isinstance(detector, TransformersDetector):
         return detector
     return Prepared(detector, lambda text: normalise(text, mode))
 
 
-def write_opened(folder: str | os.PathLike, entry: Mapping, files: Iterable[str | os.PathLike]) -> None:
+def _zero_shot(entry: Mapping) -> "ZeroShotDetector":
+    # Imported here: no other detector needs what it needs.
+    from muattack.detect.zero_shot import ZeroShotDetector
+
+    return ZeroShotDetector(entry["measure"], entry["use"], entry.get("reference"), entry.get("max_length"), entry.get("calibration"))
+
+
+def write_opened(folder: str | os.PathLike, entry: Mapping, files: Iterable[str | os.PathLike], captions: pd.DataFrame | None = None) -> None:
     """Write the folder of a detector that is opened: its entry, and the SHA-256 of each file that it depends on.
 
-    A function is imported at once, so that a misspelt name is told before anything is scored.
+    A function is imported at once, so that a misspelt name is told before anything is scored. A zero-shot detector is calibrated on the validation
+    split of `captions`, the second captioner's left out. Raises InputError.
     """
+    entry = dict(entry)
     if detector_kind(entry["use"]) == "function":
         load_detector(entry["use"])
+    if "measure" in entry:
+        shown = of_the_run(captions[captions["split"] == "val"])
+        texts = [normalise(text, entry.get("normalise", "none")) for text in shown["text"]]
+        entry["calibration"] = _zero_shot(entry).calibrate(texts, shown["label"])
     Path(folder).mkdir(parents=True, exist_ok=True)
-    sums = {Path(path).name: sha256(path) for path in files if Path(path).is_file()}
-    write_json(Path(folder) / DESCRIPTION, {"opened": dict(entry), "labels": ["human", "machine"], "sha256": sums})
+    found = [Path(path) for path in files if Path(path).is_file()]
+    # Two models have files of the same names.
+    several = len({path.parent for path in found}) > 1
+    sums = {f"{path.parent.name}/{path.name}" if several else path.name: sha256(path) for path in found}
+    write_json(Path(folder) / DESCRIPTION, {"opened": entry, "labels": ["human", "machine"], "sha256": sums})

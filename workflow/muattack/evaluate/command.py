@@ -65,16 +65,20 @@ def write_config(options: Namespace) -> dict:
     for source, paths in (("human", options.human), ("machine", options.machine), ("machine_ood", options.ood)):
         if paths:
             texts[source], words[source] = texts_entry(paths, options.text)
-    name = options.name or detector_name(options.detector)
+    name = options.name or detector_name(options.detector) + (f"-{options.measure}" if options.measure else "")
+    entry = {"use": use} | {key: value for key in ("measure", "reference") if (value := getattr(options, key))}
     usual = read_yaml(DEFAULTS)
     own = {
         "run": options.out,
         "captions": {"source": "texts", "normalise": "none", "images": None, "texts": texts},
-        "detectors": {**dict.fromkeys(usual["detectors"]), name: {"use": use}},
+        "detectors": {**dict.fromkeys(usual["detectors"]), name: entry},
         "attacks": {"victims": []},
         # A few dozen texts have few mutants an operator, and are not as short as captions.
         "evaluate": {"min_mutants": max(3, min(10, len(words["machine"]) // 10)), "lengths": thirds(list(chain(*words.values())))},
     }
+    if options.measure:
+        # What a curve is fitted on is not tested.
+        own["captions"]["split"] = {"train": 0.0, "val": 0.3, "test": 0.7}
     config = overlay(own, read_yaml(options.config) if options.config else {})
     check_config(overlay(usual, config))
     return config
