@@ -37,7 +37,7 @@ def settings(**training) -> dict:
     config["encoders"]["tiny"]["pretrain"].update(
         layers=1, width=32, heads=2, vocabulary=320, epochs=30, learning_rate=0.005, token_budget=256, dropout=0.0
     )
-    config["training"].update({"epochs": 10, "token_budget": 128, "learning_rate": 0.01, **training})
+    config["training"].update({"epochs": 6, "token_budget": 128, "learning_rate": 0.01, **training})
     config["training"]["classifier"].update(epochs=30, batch_size=16, learning_rate=0.01)
     return config
 

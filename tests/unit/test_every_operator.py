@@ -168,11 +168,11 @@ def test_operators_made_anew_and_batches_in_any_order_give_the_same(name, monkey
 
 
 @every
-@pytest.mark.parametrize("text", NOTHING)
-def test_no_match_is_identity_with_a_reason(name, text):
-    mutation = join(OPERATORS[name]).apply(text)
-    assert (mutation.text, mutation.edits) == (text, ())
-    assert mutation.reason == EMPTY_TEXT if not text else mutation.reason
+def test_no_match_is_identity_with_a_reason(name):
+    for text in NOTHING:
+        mutation = join(OPERATORS[name]).apply(text)
+        assert (mutation.text, mutation.edits) == (text, ()), text
+        assert mutation.reason == EMPTY_TEXT if not text else mutation.reason
 
 
 @every
@@ -194,8 +194,8 @@ def test_a_severity_of_nothing_is_identity_with_a_reason(kind, text):
     assert mutation.reason
 
 
-LONG = ["the red silly film ", "x'", "房间很干净，"]
-MORE_LONG = ["a", "abcdefghijklmnopqrstuvwxyz", "\u0301", "<b", "<p>a!", "&a\n", "😀the red", "好", " "]
+LONG = ["the red silly film ", "房间很干净，"]
+MORE_LONG = ["a", "x'", "abcdefghijklmnopqrstuvwxyz", "\u0301", "<b", "<p>a!", "&a\n", "😀the red", "好", " "]
 
 
 @every
@@ -216,7 +216,8 @@ def fingerprint() -> str:
     return hashlib.sha256(repr(found).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@pytest.mark.parametrize("seed", ["4242", pytest.param("0", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", ["0", "4242"])
 def test_other_processes_and_hash_seeds_give_the_same(seed):
     environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-c", "import test_every_operator as one; print(one.fingerprint())"]

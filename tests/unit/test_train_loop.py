@@ -81,7 +81,7 @@ def test_history_and_meta_say_which_epoch_was_best(tmp_path):
     folder = train(tmp_path / "d")
     history, meta = (json.loads((folder / name).read_text()) for name in ("history.json", "meta.json"))
     aucs = [row["val_auc"] for row in history]
-    assert [row["epoch"] for row in history] == list(range(1, 11))
+    assert [row["epoch"] for row in history] == list(range(1, CONFIG["training"]["epochs"] + 1))
     assert meta["best_epoch"] == 1 + aucs.index(max(aucs))
     assert meta["texts_train"] == 40
     assert meta["texts_val"] == 20
@@ -199,7 +199,7 @@ def test_splits_that_cannot_be_trained_on(tmp_path):
 
 def test_one_class_in_validation_means_no_auc_and_the_loss_decides(tmp_path):
     folder = train(tmp_path / "d", captions=micro.captions().query("split != 'val' or source == 'human'"))
-    assert [row["val_auc"] for row in json.loads((folder / "history.json").read_text())] == [None] * 10
+    assert [row["val_auc"] for row in json.loads((folder / "history.json").read_text())] == [None] * CONFIG["training"]["epochs"]
     assert "undefined" in json.loads((folder / "meta.json").read_text())["best_by"]
 
 
