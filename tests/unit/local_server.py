@@ -19,6 +19,8 @@ class LocalServer:
         self.kind = "application/octet-stream"
         # Seconds before an answer.
         self.delay = 0.0
+        # Answers a POST: (request, body) -> status, content, headers.
+        self.post = None
         owner = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -26,6 +28,9 @@ class LocalServer:
 
             def do_GET(self):
                 owner.answer(self)
+
+            def do_POST(self):
+                owner.send(self, *owner.post(self, self.rfile.read(int(self.headers["Content-Length"]))))
 
             def log_message(self, *arguments):
                 pass

@@ -113,6 +113,8 @@ def test_every_schema_key_is_described_and_has_a_default():
         "use",
         "group",
         "reference",
+        "endpoint",
+        "per_minute",
     }
     have = {path[-1] for path in paths(read_yaml(DEFAULTS))}
     assert {key for key, _ in walk(schema)} - have == optional | of_data_sets

@@ -33,6 +33,7 @@ def module(tmp_path, monkeypatch):
         ("models/mine", "model"),
         ("owner/name", "model"),
         ("run:score", "function"),
+        ("https://host.example:8000/score", "endpoint"),
     ],
 )
 def test_what_use_names(use, kind):
@@ -115,6 +116,9 @@ def test_nothing_is_trained_and_all_texts_are_tested():
         ({"mine": {"use": "m:f", "rr": 0.3}}, {}, ["detectors.mine.rr is about training"]),
         ({"mine": {"labels": ["machine", "human"]}}, {}, ["detectors.mine.labels is for a detector given by `use`"]),
         ({"mine": {"use": "m:f", "max_length": 9}}, {}, ["detectors.mine.max_length is for models, but m:f is a function"]),
+        ({"mine": {"use": "m:f", "endpoint": {"texts": 3}}}, {}, ["detectors.mine.endpoint is for detectors behind an address"]),
+        ({"mine": {"use": "https://me:secret@host/score"}}, {}, ["detectors.mine.use must be an address", "`endpoint: {key: MY_KEY}`"]),
+        ({"mine": {"use": "https://host/score", "max_length": 9, "endpoint": {"keys": "A"}}}, {}, ["Unknown key `keys` at detectors.mine.endpoint"]),
         ({"mine": {"use": "m:f", "measure": "entropy"}}, {}, ["detectors.mine.measure is for models"]),
         ({"mine": {"use": "m", "measure": "entropie"}}, {}, ["detectors.mine.measure is 'entropie'", "log-rank"]),
         ({"mine": {"use": "m", "measure": "binoculars"}}, {}, ["compares two models", "`reference: models/observer`"]),

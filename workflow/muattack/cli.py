@@ -84,13 +84,14 @@ def parser() -> argparse.ArgumentParser:
         "--detector",
         metavar="SPEC",
         required=True,
-        help="module:function (texts -> P(machine)), a folder in Hugging Face format or of a run, or a hub id",
+        help="module:function (texts -> P(machine)), a folder in Hugging Face format or of a run, a hub id, or https://... (see docs/detectors.md)",
     )
     evaluate.add_argument(
         "--measure",
         choices=("log-likelihood", "log-rank", "entropy", "fast-detectgpt", "binoculars"),
         help="zero-shot: the detector is this measure of the causal language model given by --detector, calibrated on three in ten of the texts",
     )
+    evaluate.add_argument("--key", metavar="VARIABLE", help="the environment variable that holds the key of a detector at https://...")
     evaluate.add_argument("--reference", metavar="MODEL", help="the second model of binoculars or fast-detectgpt, a folder or hub id")
     for option, what in (
         ("human", "texts of people"),

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import jsonschema
 import yaml
@@ -289,7 +290,7 @@ def _training_faults(block: str, entries: dict) -> list[str]:
 
 # What a detector can have that is trained here, and what one can have that is opened.
 TRAINING_KEYS = ("train_on", "rr", "dropout", "start", "adversarial")
-OPENING_KEYS = ("labels", "max_length", "normalise", "measure", "reference")
+OPENING_KEYS = ("labels", "max_length", "normalise", "measure", "reference", "endpoint")
 # Zero-shot measures that take a second model; the first cannot do without.
 WITH_REFERENCE = ("binoculars", "fast-detectgpt")
 
@@ -315,11 +316,21 @@ def _opened_faults(detectors: dict) -> list[str]:
         own = entry["use"].removeprefix(OWN_PREFIX)
         if kind == "run" and own not in trained_detectors(detectors):
             faults.append(f"{where}.use names {entry['use']}, but the run trains no detector `{own}`. {_nearest(own, trained_detectors(detectors))}")
+        what = {"function": "a function", "endpoint": "an address", "run": "another detector of the run"}.get(kind)
         faults += [
-            f"{where}.{key} is for models, but {entry['use']} is {'a function' if kind == 'function' else 'trained here'}. Take it out."
+            f"{where}.{key} is for models, but {entry['use']} is {what}. Take it out."
             for key in ("labels", "max_length", "measure", "reference")
             if key in entry and kind != "model"
         ]
+        if "endpoint" in entry and kind != "endpoint":
+            faults.append(
+                f"{where}.endpoint is for detectors behind an address, and {entry['use']} is none. Take it out, or write `use: https://...`."
+            )
+        if kind == "endpoint" and (not (at := urlsplit(entry["use"])).hostname or at.username or at.password or at.fragment):
+            faults.append(
+                f"{where}.use must be an address such as https://host/path, without name, password or #, which would stand in results. "
+                "A key comes from the environment: `endpoint: {key: MY_KEY}` names the variable."
+            )
         measure = entry.get("measure")
         if measure and "labels" in entry:
             faults.append(

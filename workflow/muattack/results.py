@@ -63,7 +63,9 @@ def zero_shot_detectors(detectors: dict[str, dict]) -> dict[str, dict]:
 
 
 def detector_kind(use: str) -> str:
-    """Return what `use` of a detector names: "run" (one that the run trains), "function", or "model" (a folder or a hub id)."""
+    """Return what `use` of a detector names: "run" (another detector of the run), "endpoint", "function", or "model" (a folder or a hub id)."""
+    if use.startswith(("http://", "https://")):
+        return "endpoint"
     if use.startswith(OWN_PREFIX):
         return "run"
     return "function" if FUNCTION.fullmatch(use) and not use.startswith(ASSET_PREFIX) else "model"

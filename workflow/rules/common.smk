@@ -294,6 +294,8 @@ def opened_files(name):
     kind = detector_kind(spec)
     if kind == "function":
         return module_file(spec, f"detectors.{name}.use")
+    if kind == "endpoint":
+        return []
     return [data_file(config, spec)] if kind == "run" else local_model({"path": spec}) + local_model({"path": OPENED[name].get("reference")})
 
 

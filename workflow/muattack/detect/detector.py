@@ -203,7 +203,7 @@ def load_detector(spec: str | os.PathLike, labels: Sequence[str] | None = None, 
             # Imported here: what opens needs this module.
             from muattack.detect.opened import open_entry
 
-            return open_entry(description["opened"])
+            return open_entry(description["opened"], folder)
     if not (folder / "config.json").is_file():
         raise InputError(
             f"The folder {folder} holds no config.json, so it is no detector. Name a folder results/RUN/detectors/NAME or a Hugging Face model."

@@ -38,20 +38,28 @@ class Prepared:
         return [prepared[place] for place in inverse]
 
 
-def open_entry(entry: Mapping) -> Detector:
-    """Open a detector by its entry: `use`, and what stands beside it (labels, max_length, normalise; measure, reference, calibration).
+def open_entry(entry: Mapping, folder: str | os.PathLike | None = None) -> Detector:
+    """Open a detector by its entry: `use`, and what stands beside it (labels, max_length, normalise; measure, reference, calibration; endpoint).
 
-    Texts are normalised as the entry says; where it says nothing, as a folder of ours was trained. Raises InputError.
+    `folder` is the detector's in the run, results/{run}/detectors/{name}: what an endpoint says is kept in results/{run}/state/endpoints. Texts are normalised as the entry says; where it says nothing, as a folder of ours was trained. Raises InputError.
     """
     mode = entry.get("normalise")
-    detector = _zero_shot(entry) if "measure" in entry else load_detector(entry["use"], entry.get("labels"), entry.get("max_length"), mode)
+    if "measure" in entry:
+        detector = _zero_shot(entry)
+    elif detector_kind(entry["use"]) == "endpoint":
+        # Imported here, as what zero-shot detectors need: no other detector needs it.
+        from muattack.detect.endpoint import EndpointDetector
+
+        kept = Path(folder).parents[1] / "state" / "endpoints" if folder is not None else None
+        detector = EndpointDetector(entry["use"], kept, **entry.get("endpoint", {}))
+    else:
+        detector = load_detector(entry["use"], entry.get("labels"), entry.get("max_length"), mode)
     if mode in (None, "none") or isinstance(detector, TransformersDetector):
         return detector
     return Prepared(detector, lambda text: normalise(text, mode))
 
 
 def _zero_shot(entry: Mapping) -> "ZeroShotDetector":
-    # Imported here: no other detector needs what it needs.
     from muattack.detect.zero_shot import ZeroShotDetector
 
     return ZeroShotDetector(entry["measure"], entry["use"], entry.get("reference"), entry.get("max_length"), entry.get("calibration"))
@@ -60,12 +68,12 @@ def _zero_shot(entry: Mapping) -> "ZeroShotDetector":
 def write_opened(folder: str | os.PathLike, entry: Mapping, files: Iterable[str | os.PathLike], captions: pd.DataFrame | None = None) -> None:
     """Write the folder of a detector that is opened: its entry, and the SHA-256 of each file that it depends on.
 
-    A function is imported at once, so that a misspelt name is told before anything is scored. A zero-shot detector is calibrated on the validation
+    A function is imported at once, and an endpoint's key looked up, so that what is misspelt is told before anything is scored. A zero-shot detector is calibrated on the validation
     split of `captions`, the second captioner's left out. Raises InputError.
     """
     entry = dict(entry)
-    if detector_kind(entry["use"]) == "function":
-        load_detector(entry["use"])
+    if detector_kind(entry["use"]) in ("function", "endpoint"):
+        open_entry(entry)
     if "measure" in entry:
         shown = of_the_run(captions[captions["split"] == "val"])
         texts = [normalise(text, entry.get("normalise", "none")) for text in shown["text"]]

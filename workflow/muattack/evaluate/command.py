@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pandas as pd
 import yaml
@@ -67,6 +68,8 @@ def write_config(options: Namespace) -> dict:
             texts[source], words[source] = texts_entry(paths, options.text)
     name = options.name or detector_name(options.detector) + (f"-{options.measure}" if options.measure else "")
     entry = {"use": use} | {key: value for key in ("measure", "reference") if (value := getattr(options, key))}
+    if options.key:
+        entry["endpoint"] = {"key": options.key}
     usual = read_yaml(DEFAULTS)
     own = {
         "run": options.out,
@@ -98,6 +101,8 @@ def detector_of(spec: str) -> str:
                 f"--detector {spec}: there is no module {module} in this folder or on PYTHONPATH. Write it into {module.replace('.', '/')}.py, with a function "
                 f"{spec.partition(':')[2]} that takes a list of texts and returns P(machine) for each."
             )
+    elif detector_kind(spec) == "endpoint":
+        return spec
     elif Path(spec).exists() and not (Path(spec, "config.json").is_file() or Path(spec, "muattack.json").is_file()):
         raise InputError(
             f"--detector {spec} holds no config.json, so it is no detector. Give the folder of a sequence classifier in Hugging Face format or one that a run "
@@ -110,7 +115,10 @@ def detector_of(spec: str) -> str:
 
 def detector_name(spec: str) -> str:
     """Return a name for the detector in tables: the module's or the folder's."""
-    base = spec.partition(":")[0] if detector_kind(spec) == "function" else os.path.basename(spec.rstrip("/"))
+    kind = detector_kind(spec)
+    base = (
+        spec.partition(":")[0] if kind == "function" else urlsplit(spec).hostname or "" if kind == "endpoint" else os.path.basename(spec.rstrip("/"))
+    )
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", base).lstrip("._-") or "mine"
     # The names of the paper's detectors bring its tables and labels with them.
     return f"my_{name}" if name in read_yaml(DEFAULTS)["detectors"] else name

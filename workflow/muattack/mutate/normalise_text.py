@@ -190,7 +190,7 @@ class Chain(WordNormaliser):
 class WebNormaliser:
     """A web service: `ask(text, key) -> corrected text`, called only when the environment variable `variable` holds the user's key.
 
-    The one place of the package's library that opens a network, and only by `ask`. Without a key making one raises InputError: nothing is sent. The
+    Opens a network, as nothing else here does, and only by `ask`. Without a key making one raises InputError: nothing is sent. The
     answer must be a text; what differs from the text sent, between what both begin and end with, becomes one edit. Equal texts
     are asked for once.
     """
