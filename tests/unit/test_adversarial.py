@@ -276,13 +276,14 @@ def test_freelb_takes_the_mean_of_the_gradients_one_by_one(steps):
         assert torch.allclose(gradient, wanted, rtol=1e-4, atol=1e-6 * wanted.abs().max().item() + 1e-9), name
 
 
-def test_climbing_leaves_weights_and_their_gradients_alone():
+def test_climbing_leaves_weights_and_dropout_alone():
     state, tokens, labels, pad_id = micro_state(dropout=0.2)
     inputs, before = pad(tokens[:12], pad_id), copy.deepcopy(state.model.state_dict())
-    checked = []
+    checked, dropping = [], []
 
     def loss(*arguments):
         checked.append([weight.grad is None for weight in state.model.parameters()])
+        dropping.append([module.training for module in state.model.modules()])
         assert same(state.model.state_dict(), before)
         return perturbed(*arguments)
 
@@ -293,6 +294,9 @@ def test_climbing_leaves_weights_and_their_gradients_alone():
     assert len(checked) == 4
     assert all(map(all, checked))
     assert [weight.requires_grad for weight in state.model.parameters()] == trainable
+    # Dropout is off while climbing and on in the pass that moves the weights.
+    assert not any(map(any, dropping[:3]))
+    assert all(dropping[3])
     assert not same(state.model.state_dict(), before)
 
 

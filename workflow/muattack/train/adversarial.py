@@ -7,7 +7,7 @@ an Effective Defender", arXiv 2108.12777):
 
 Norms are Frobenius norms over one whole text. P scales a text's delta back to `max_norm` where it is longer; the ++ forms have
 no P. FreeLB takes the mean gradient of the weights over `steps` passes, the first of them at the initial delta; PGD-K climbs
-`steps` times without touching the weights and takes the gradient at the last delta only. Padding is never perturbed, and
+`steps` times without touching the weights, dropout off, and takes the gradient at the last delta only. Padding is never perturbed, and
 nothing that a text meets depends on how far it is padded.
 """
 
@@ -134,15 +134,23 @@ def perturbed_loss(feed, state: State, inputs: tuple[torch.Tensor, ...], labels:
 
 @contextmanager
 def held(model: torch.nn.Module) -> Iterator[None]:
-    """Keep autograd from recording anything for the weights inside the block: what the gradient of delta does not need is not kept."""
+    """Inside the block no gradients of weights are recorded and dropout is off: delta climbs the loss of the network as it will be used.
+
+    With dropout each ascent would follow another thinned network, at the price of its draws.
+    """
     weights = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    modules = [module for module in model.modules() if module.training]
     for weight in weights:
         weight.requires_grad_(False)
+    for module in modules:
+        module.training = False
     try:
         yield
     finally:
         for weight in weights:
             weight.requires_grad_(True)
+        for module in modules:
+            module.training = True
 
 
 def freelb_step(feed, state: State, inputs: tuple[torch.Tensor, ...], labels: torch.Tensor, lengths: Mapping) -> float:
@@ -165,9 +173,7 @@ def freelb_step(feed, state: State, inputs: tuple[torch.Tensor, ...], labels: to
 def pgd_step(feed, state: State, inputs: tuple[torch.Tensor, ...], labels: torch.Tensor, lengths: Mapping) -> float:
     """Climb `steps` times with the weights held, then take one optimiser step at the last perturbation."""
     delta = first_perturbation(state, inputs[1], lengths)
-    # Dropout is on while climbing, with draws of its own: the last pass sees those that a plain step would.
-    with held(state.model), torch.random.fork_rng(devices=[delta.device] if delta.device.type == "cuda" else []):
-        torch.manual_seed(digest(state.seed, "climbing", state.schedule.last_epoch))
+    with held(state.model):
         for _ in range(lengths["steps"]):
             delta.requires_grad_(True)
             (gradient,) = torch.autograd.grad(perturbed_loss(feed, state, inputs, labels, delta), delta)
