@@ -115,6 +115,7 @@ def test_every_schema_key_is_described_and_has_a_default():
         "reference",
         "endpoint",
         "per_minute",
+        "model",
     }
     have = {path[-1] for path in paths(read_yaml(DEFAULTS))}
     assert {key for key, _ in walk(schema)} - have == optional | of_data_sets
@@ -150,7 +151,7 @@ def test_no_key_stands_twice_in_a_file_of_ours(root):
         (("captions", "images"), None, ["images: 600"]),
         (("captions", "source"), "file", ["one of simulate, files, texts, none, coco"]),
         (("captions", "source"), "files", ["captions.files.human"]),
-        (("captions", "source"), "coco", ["not built yet"]),
+        (("captions", "source"), "coco", ["captions.coco.images must be given", "captions.coco.human", "{model: asset:vit-gpt2}"]),
         (("captions", "split", "train"), 0.8, ["adds up to 1.1"]),
         (("captions", "split", "train"), 0, ["captions.split.train is 0", "nothing is left to train"]),
         (("captions", "split", "test"), 0, ["more than 0"]),

@@ -389,7 +389,19 @@ def _captions_faults(config: dict) -> list[str]:
             "captions.images is null, but captions.source simulate needs to know how many scenes to make. Write, for instance, `images: 600`."
         )
     if captions["source"] == "coco":
-        faults.append("captions.source coco is not built yet. Use `files` with COCO's annotation file and your captioner's results, or `simulate`.")
+        examples = {
+            "images": "asset:coco_images/first-10000.jsonl",
+            "human": "asset:coco_annotations/captions_train2017.json",
+            "machine": "{model: asset:vit-gpt2}",
+        }
+        faults += [
+            f"captions.source is coco, so captions.coco.{key} must be given. Write, for instance, `{key}: {example}`."
+            for key, example in examples.items()
+            if not captions["coco"][key]
+        ]
+        beams, wanted = captions["coco"]["beams"], captions["coco"]["captions_per_image"]
+        if beams < wanted:
+            faults.append(f"captions.coco.beams is {beams}, but {wanted} captions an image cannot come out of fewer beams. Write `beams: {wanted}`.")
     return faults
 
 

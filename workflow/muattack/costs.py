@@ -7,6 +7,7 @@ tried again with more (`attempt`). Imports nothing heavy: Snakemake reads it.
 import importlib.util
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -47,6 +48,10 @@ LEAST_PARAMETERS = 1e6
 SECONDS_A_TEXT, QUERIES = 10.0, 300
 # Bytes of a caption in a file, of a data set's row, and of any text in a token.
 CAPTION_BYTES, ROW_BYTES, TOKEN_BYTES, CAPTION_TOKENS = 60, 250, 4, 16
+# Bytes of an image's line in a list; parameters of a captioner whose weights are not there yet; patches that it sees in an image (BLIP: 24 x 24).
+IMAGE_BYTES, CAPTIONER_PARAMETERS, PATCHES = 150, 250e6, 576
+# MB of an image in memory, at each layer's inputs and as pixels.
+IMAGE_MB = 20.0
 
 
 def encoder_shape(encoder: Mapping) -> tuple[int, int, int]:
@@ -76,11 +81,21 @@ def size_of(paths: Iterable[str]) -> int:
     return total
 
 
+def images_of(config: Mapping) -> int:
+    """Return about how many photographs a run captions: the number that the configuration says, in the list's name too, or by the bytes of the list."""
+    listed = str(config["captions"]["coco"]["images"])
+    named = re.search(r"first-(\d+)\.jsonl$", listed)
+    most = int(named[1]) if named else size_of([listed]) // IMAGE_BYTES
+    return min(most or math.inf, config["captions"]["images"] or most)
+
+
 def captions_of(config: Mapping, files: Iterable[str]) -> int:
     """Return about how many captions a run has, all sources together; `files` are the user's."""
     captions = config["captions"]
     if captions["source"] == "simulate":
         return 3 * captions["images"] * captions["simulate"]["captions_per_scene"]
+    if captions["source"] == "coco":
+        return (3 if captions["coco"]["machine_ood"] else 2) * images_of(config) * captions["coco"]["captions_per_image"]
     return size_of(files) // CAPTION_BYTES
 
 
@@ -100,16 +115,26 @@ def passes_of(training: Mapping, detector: Mapping, frozen: bool) -> float:
     return steps * (training["classifier"] if frozen else training)["epochs"]
 
 
+def captioned(config: Mapping, parameters: float) -> float:
+    """Return the operations of captioning one photograph: all its patches once, and the tokens of every beam one by one."""
+    coco = config["captions"]["coco"]
+    return 2 * parameters * (PATCHES + coco["beams"] * coco["max_tokens"])
+
+
 def cost(config: Mapping, kind: str, texts: float, tokens: float, trained: Mapping | None = None) -> tuple[float, float]:
     """Return the MB and the seconds of a job that one expects.
 
-    kind: a key of LIGHT, or pretrain, train, encode, score, attack. texts: how many texts its table has, of `tokens` tokens each. trained: the
+    kind: a key of LIGHT, or caption (of photographs), pretrain, train, encode, score, attack. texts: how many texts its table has, of `tokens` tokens each. trained: the
     entry of a detector or defence that is trained or opened.
     """
     if kind in LIGHT:
         base, megabytes, seconds = LIGHT[kind]
         return base + megabytes * texts / 1000, seconds * texts / 1000
     entry, rules = config["encoders"][config["encoder"]], config["training"]
+    if kind == "caption":
+        coco, rate = config["captions"]["coco"], RATE["cuda"] if config["device"] == "cuda" else RATE["cpu"] * rules["threads"]
+        megabytes = TORCH_MB + SCORED * CAPTIONER_PARAMETERS / 1e6 + IMAGE_MB * coco["batch_size"] * coco["beams"]
+        return megabytes, images_of(config) / coco["shards"] * captioned(config, CAPTIONER_PARAMETERS) / rate
     if trained and detector_kind(trained.get("use", OWN_PREFIX)) == "model":
         entry = {"source": "huggingface", "path": trained["use"], "max_length": trained.get("max_length", tokens), "trainable": "all"}
     if kind == "pretrain":

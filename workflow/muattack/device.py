@@ -1,6 +1,9 @@
 """Where models run: the processor, or the GPU that a job was given."""
 
 import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -31,3 +34,17 @@ def device() -> torch.device:
 def device_name() -> str:
     """Return what meta.json says of the device: `cpu`, or `cuda` with the name of the GPU."""
     return "cpu" if device().type == "cpu" else f"cuda ({torch.cuda.get_device_name()})"
+
+
+@contextmanager
+def enough_memory(lower: str) -> Iterator[None]:
+    """Turn a GPU's lack of memory inside the block into an InputError: what it needs, what there is, and which key to `lower`."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        free, total = torch.cuda.mem_get_info()
+        asked = re.search(r"Tried to allocate ([\d.]+ \w+)", str(error))
+        raise InputError(
+            f"The GPU ({torch.cuda.get_device_name()}, {total / 2**30:.1f} GiB) is too small: the job held {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB and "
+            f"needed {asked[1] if asked else 'some'} more, where {free / 2**30:.1f} GiB were free. Lower {lower}, or give the job a larger GPU that nobody else uses."
+        ) from error

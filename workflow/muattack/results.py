@@ -104,8 +104,9 @@ def tables_of(detectors: dict[str, dict]) -> list[str]:
 
 
 def families_of(config: dict) -> list[str]:
-    """Return the files of rules beside the ones that every run reads: `fetch`, and the families of perturbations that the configuration turns on."""
+    """Return the files of rules beside the ones that every run reads: `fetch`, `coco`, and the families of perturbations that the configuration turns on."""
     on = {
+        "coco": config["captions"]["source"] == "coco",
         "chinese": any(config["chinese"][key] for key in ("datasets", "simulate", "split")),
         "corrupted": bool(config["corrupted"]["severities"]),
         "noisyhate": bool(config["noisyhate"]["source"] or config["noisyhate"]["pairs"]),

@@ -173,6 +173,12 @@ def user_files():
         files |= {f"captions.files.{source}": data_files(config["captions"]["files"][source]) for source in SOURCES}
     if config["captions"]["source"] == "texts":
         files |= {f"captions.texts.{source}": paths for source, paths in texts_files().items()}
+    if config["captions"]["source"] == "coco":
+        files |= {f"captions.coco.{key}": data_files(config["captions"]["coco"][key]) for key in ("images", "human")}
+        files |= {
+            f"captions.coco.{source}": local_model({"path": captioner_model(source)}) if captioner_model(source) else coco_results(source)
+            for source in SOURCES[1:]
+        }
     if CAPTIONED:
         files |= {f"detectors.{name}.use": opened_files(name) for name in OPENED if detector_kind(OPENED[name]["use"]) != "run"}
     if config["base"]["source"] == "passages" and CAPTIONED and any(training_table(name) == "base_captions.parquet" for name in DETECTORS):
@@ -342,11 +348,27 @@ def features(texts):
     return expand("results/{{run}}/features/{texts}-{shard}.parquet", texts=texts, shard=range(FEATURE_SHARDS)) if FROZEN else []
 
 
+def captioner_model(source):
+    """The model that captions the images; none where results that exist stand in."""
+    entry = config["captions"]["coco"][source]
+    return entry["model"] if isinstance(entry, dict) else None
+
+
+def coco_results(source):
+    """The result files that stand in for a captioner."""
+    return data_files(config["captions"]["coco"][source])
+
+
 def caption_files(wildcards):
-    """The caption files of the run by source: simulated, or the user's."""
+    """The caption files of the run by source: simulated, of photographs, or the user's."""
     if config["captions"]["source"] == "simulate":
         simulated = f"results/{wildcards.run}/simulated"
         return {"human": f"{simulated}/human.json"} | {name: f"{simulated}/test_bed/{name}.json" for name in SOURCES[1:]}
+    if config["captions"]["source"] == "coco":
+        made = f"results/{wildcards.run}/coco"
+        return {"human": f"{made}/human.json"} | {
+            name: f"{made}/{name}.json" if captioner_model(name) else coco_results(name) for name in SOURCES[1:]
+        }
     return {source: data_files(config["captions"]["files"][source]) for source in SOURCES}
 
 

@@ -154,7 +154,8 @@ rule collect_captions:
         runtime=minutes("collect"),
     params:
         sources=SOURCES,
-        images=config["captions"]["images"],
+        # Of photographs the list has those that are wanted, and an image that a captioner had nothing to say about is left out.
+        images=None if config["captions"]["source"] == "coco" else config["captions"]["images"],
         normalise=config["captions"]["normalise"],
         split=json.dumps(split_shares(config)),
         seed=config["seed"],

@@ -1,7 +1,5 @@
 """Attack the texts of one shard, one record a text and attack; a run that is killed goes on where it was."""
 
-import hashlib
-import json
 import math
 import os
 import time
@@ -14,8 +12,9 @@ import pandas as pd
 from muattack.attack.names import WITH_SYNONYMS
 from muattack.attack.records import apply_edits, gather, write_attack
 from muattack.errors import InputError
+from muattack.kept import KeptLines
 from muattack.progress import progress
-from muattack.records import sha256, write_text
+from muattack.records import sha256
 from muattack.sources import code_sha256
 
 __all__ = ["attack_texts", "gather"]
@@ -234,64 +233,26 @@ def versions() -> dict[str, str]:
     return {"muattack": muattack.__version__, **{name: version(name) for name in ("textattack", "transformers", "torch", "nltk", "lemminflect")}}
 
 
-class State:
-    """Records of texts that are done: a line a text, flushed at once, each with its checksum, kept under a key of all that decides a record.
+class State(KeptLines):
+    """Records of texts that are done, under a key of all that decides a record.
 
     It outlives the attack: with another recipe added or more texts asked for, what is done already is not done again.
     """
 
     def __init__(self, folder: Path, name: str, header: dict, texts: pd.DataFrame) -> None:
+        # Of other texts, where fewer or others are attacked now.
+        wanted = {str(row.id): (row.text, row.label) for row in texts.itertuples()}
         # Which texts there are decides no record: a record is found by its text.
-        key = json.dumps([{**header, "texts": None}, code_sha256(__file__)], sort_keys=True, default=str)
-        self.key = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
-        self.path = folder / f"{name}.jsonl"
-        folder.mkdir(parents=True, exist_ok=True)
-        self.done = self._read({str(row.id): (row.text, row.label) for row in texts.itertuples()})
+        super().__init__(
+            folder / f"{name}.jsonl",
+            [{**header, "texts": None}, code_sha256(__file__)],
+            lambda record: wanted.get(record["id"]) == (record["original"], record["label"]),
+        )
         if self.done:
             print(f"{self.path}: {len(self.done)} of {len(texts)} texts are done already", flush=True)
-        write_text(self.path, "".join(map(_line, ({"key": self.key}, *self.done.values()))))
-        self._file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115 (open as long as the attack runs)
-
-    def _read(self, wanted: dict[str, tuple[str, int]]) -> dict[str, dict]:
-        if not self.path.is_file():
-            return {}
-        done: dict[str, dict] = {}
-        try:
-            # The last line is whatever was being written when the run ended.
-            lines = self.path.read_bytes().decode("utf-8").split("\n")[:-1]
-            for number, line in enumerate(lines, start=1):
-                checksum, _, body = line.partition(" ")
-                if checksum != _checksum(body):
-                    raise ValueError(f"line {number} does not have the checksum written beside it")
-                record = json.loads(body)
-                if number == 1 and record != {"key": self.key}:
-                    print(f"{self.path} is the state of other settings or code: it is not used", flush=True)
-                    return {}
-                # Of other texts, where fewer or others are attacked now.
-                if number > 1 and wanted.get(record["id"]) == (record["original"], record["label"]):
-                    done[record["id"]] = record
-        except (UnicodeDecodeError, ValueError) as error:
-            print(f"{self.path} is damaged ({error}): it is not used", flush=True)
-            return {}
-        return done
 
     def add(self, record: dict) -> None:
         """Keep a record."""
         if any(isinstance(value, float) and not math.isfinite(value) for value in record.values()):
             record |= {"status": "error", "reason": "a value of the record is not finite", "score_after": None, "similarity": None}
-        self.done[record["id"]] = record
-        self._file.write(_line(record))
-        self._file.flush()
-
-    def close(self) -> None:
-        """Write no more."""
-        self._file.close()
-
-
-def _line(value: dict) -> str:
-    body = json.dumps(value, allow_nan=False)
-    return f"{_checksum(body)} {body}\n"
-
-
-def _checksum(body: str) -> str:
-    return hashlib.sha256(body.encode("utf-8")).hexdigest()[:16]
+        super().add(record)
