@@ -2,6 +2,7 @@
 # make test          unit tests and rules, no network, minutes
 # make test-slow     a real small run of the workflow, and other tests of minutes
 # make chaos         kills a small run 25 times at random moments and compares its results with those of an undisturbed one
+# make fuzz          10,000 broken files for every reader, then coverage-guided ones where atheris is installed (SECONDS a reader): an hour
 # make slurm-test    the workflow on a SLURM cluster that is brought up on this machine, with jobs that are cancelled and killed
 # make lint          ruff, snakefmt, snakemake --lint
 # make dryrun        every configuration's jobs, listed but not run
@@ -14,7 +15,7 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo fetch test test-slow chaos slurm-test lint dryrun docs-figures benchmark clean
+.PHONY: demo fetch test test-slow chaos fuzz slurm-test lint dryrun docs-figures benchmark clean
 .DELETE_ON_ERROR:
 
 demo: .venv/ready
@@ -35,6 +36,11 @@ test-slow: .venv/ready
 chaos: .venv/ready
 	@rm -rf chaos
 	@python tests/workflow/chaos.py --kills 5 --seed $(or $(SEED),1) --folder chaos
+
+# What is found lies in fuzz/. EXAMPLES=100000 tries more.
+fuzz: .venv/ready
+	@python -m pytest tests -m nightly --numprocesses auto --dist worksteal
+	@PYTHONPATH=tests/unit python tests/unit/fuzz_readers.py $(or $(SECONDS),30)
 
 slurm-test: .venv/ready
 	@pip install --quiet --requirement workflow/profiles/slurm/requirements.lock

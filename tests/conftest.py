@@ -26,6 +26,14 @@ def pytest_runtest_setup(item):
         pytest.skip(f"the real data is not at {DATA}; set MUATTACK_DATA to its folder")
 
 
+def pytest_collection_modifyitems(config, items):
+    # Hours of fuzzing run where they are asked for by name only, whatever else is selected.
+    if "nightly" not in config.option.markexpr:
+        nightly = [item for item in items if item.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=nightly)
+        items[:] = [item for item in items if item not in nightly]
+
+
 @pytest.fixture
 def root() -> Path:
     """The repository."""

@@ -355,7 +355,7 @@ def test_examples_are_chosen_by_the_rule(tmp_path):
     # The best of all, then the other victim's best text not shown yet, each text once.
     assert told == [(1, "freelb_pp", "machine-2"), (2, "finetune", "machine-1"), (3, "freelb_pp", "machine-0"), (4, "freelb_pp", "machine-3")]
     assert len(example_table(runs_of(tmp_path, config, finetune=one, freelb_pp=two), 2)) == 2
-    wrong = runs_of(tmp_path, config, finetune=[("succeeded", {"edits": [{"start": 0, "end": 900, "replacement": "x"}]})])
+    wrong = runs_of(tmp_path, config, finetune=[("succeeded", {"edits": [{"start": 0, "end": 1, "replacement": "x"}]})])
     with pytest.raises(InputError, match="edits of text machine-0"):
         example_table(wrong)
 

@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Iterable
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -39,6 +40,9 @@ REMOVABLE = (
     ("noisyhate", "classifiers"),
     ("fetch", "local"),
 )
+# More parts and levels than any configuration has: YAML's anchors can hold themselves, or multiply.
+LARGEST, DEEPEST = 100_000, 50
+ENDLESS = f"has more than {DEEPEST} levels or {LARGEST:,} parts, as when an anchor (&) holds its own alias (*). Write what differs from config/config.yaml only."
 # Begins the path of a file that the run makes itself, counted from its results.
 MADE = "run:"
 
@@ -55,13 +59,28 @@ def read_yaml(path: str | Path) -> dict:
         raise InputError(f"The configuration {path} is not UTF-8 (byte {error.start}). Save it as UTF-8.") from None
     except OSError as error:
         raise InputError(f"The configuration {path} cannot be read: {error.strerror}. Give the path of a YAML file.") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:
+        # A date that no calendar has is a ValueError.
         raise InputError(f"The configuration {path} is not valid YAML: {' '.join(str(error).split())}") from None
+    except RecursionError:
+        raise InputError(f"The configuration {path} {ENDLESS}") from None
     if value is None:
         return {}
     if not isinstance(value, dict):
         raise InputError(f"The configuration {path} holds a {type(value).__name__}, but must be a mapping of keys such as `run: demo`.")
+    _check_size(path, value)
     return value
+
+
+def _check_size(path: str | Path, value: object) -> None:
+    """Raise InputError for a value that anchors make endless or enormous."""
+    parts, count, level = [value], 0, 0
+    while parts:
+        count, level = count + len(parts), level + 1
+        if count > LARGEST or level > DEEPEST:
+            raise InputError(f"The configuration {path} {ENDLESS}")
+        inside = (one for part in parts for one in (part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()))
+        parts = list(islice(inside, LARGEST + 1))
 
 
 def overlay(below: dict, above: dict) -> dict:

@@ -102,7 +102,7 @@ def start_log(snakemake) -> None:
     """
     global _terminal, _who
     _who = "/".join(Path(snakemake.log[0]).with_suffix("").parts[-2:])
-    terminal = _terminal = os.fdopen(os.dup(2), "w")
+    terminal = _terminal = os.fdopen(os.dup(2), "w", errors="backslashreplace")
     log = os.open(snakemake.log[0], os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
     os.dup2(log, 1)
     os.dup2(log, 2)

@@ -76,14 +76,23 @@ def read_records(path: str | os.PathLike, columns: list[str] | None = None) -> p
         return pq.read_table(path, columns=columns).to_pandas()
     except FileNotFoundError:
         raise InputError(f"{path} does not exist. The workflow makes it: run snakemake with this file as its target.") from None
-    except pa.ArrowInvalid as error:
-        raise InputError(f"{path} is not a Parquet file that can be read ({error}). Delete it, and the workflow makes it anew.") from error
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: str | os.PathLike, error: Exception) -> InputError:
+    return InputError(f"{path} is not a Parquet file that can be read ({' '.join(str(error).split())}). Delete it, and the workflow makes it anew.")
 
 
 def read_meta(path: str | os.PathLike) -> dict:
     """Return what `write_records` was told about the file's making; an empty dictionary where nothing was."""
-    encoded = (pq.read_schema(path).metadata or {}).get(META_KEY)
-    return json.loads(encoded) if encoded else {}
+    try:
+        encoded = (pq.read_schema(path).metadata or {}).get(META_KEY)
+        return json.loads(encoded) if encoded else {}
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise _damaged(path, error) from error
 
 
 def sha256(path: str | Path) -> str:

@@ -19,6 +19,13 @@ FIELDS = (
     "id", "label", "original", "adversarial", "edits", "status", "reason", "predicted_before", "predicted_after", "score_before", "score_after",
     "queries", "similarity", "words", "words_changed", "seconds",
 )  # fmt: skip
+# Of what kind the values are; those of an attack that did not get so far are null.
+TEXT, WHOLE, NUMBER = (str,), (int,), (int, float)
+KINDS = {
+    "id": TEXT, "original": TEXT, "adversarial": TEXT, "reason": TEXT, "label": WHOLE, "predicted_before": WHOLE, "predicted_after": WHOLE, "queries": WHOLE,
+    "words": WHOLE, "words_changed": WHOLE, "score_before": NUMBER, "score_after": NUMBER, "similarity": NUMBER, "seconds": NUMBER,
+}  # fmt: skip
+UNKNOWN = ("adversarial", "predicted_before", "predicted_after", "score_before", "score_after", "similarity")
 
 
 def apply_edits(text: str, edits: Iterable[dict]) -> str:
@@ -52,19 +59,48 @@ def read_lines(path: str | os.PathLike) -> tuple[dict, list[dict]]:
     where = f"the attack records {path}"
     try:
         with open(path, encoding="utf-8", newline="\n") as file:
-            rows = [json.loads(line) for line in file]
+            rows = [json.loads(line, parse_constant=_no_number) for line in file]
     except FileNotFoundError:
         raise InputError(f"{path} does not exist. The workflow makes it: run snakemake with this file as its target.") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except OSError as error:
+        raise InputError(
+            f"The attack records {path} cannot be read ({error.strerror}). Delete what is there, and the workflow makes them anew."
+        ) from error
+    except (ValueError, RecursionError) as error:
         raise InputError(f"In {where} a line is not JSON ({error}). Delete the file, and the workflow makes it anew.") from error
     if not rows or not isinstance(rows[0], dict) or rows[0].get("header") is not True:
-        raise InputError(f"{where.capitalize()} do not begin with a header, so what was attacked is not known. Delete the file and run again.")
+        raise InputError(f"The attack records {path} do not begin with a header, so what was attacked is not known. Delete the file and run again.")
+    if not _is(rows[0].get("texts"), WHOLE):
+        raise InputError(f"The header of {where} does not say how many texts were attacked. Delete the file and run again.")
     for number, row in enumerate(rows[1:], start=2):
-        missing = [field for field in FIELDS if not isinstance(row, dict) or field not in row]
-        if missing or row["status"] not in STATUSES:
-            wrong = f"lacks {', '.join(missing)}" if missing else f"has the status {row['status']!r}, which is none of {', '.join(STATUSES)}"
+        if wrong := _wrong(row):
             raise InputError(f"Line {number} of {where} {wrong}. Delete the file, and the workflow makes it anew.")
     return {key: value for key, value in rows[0].items() if key != "header"}, rows[1:]
+
+
+def _wrong(row: object) -> str:
+    """Return what is wrong with a record, nothing where it is right."""
+    if missing := [field for field in FIELDS if not isinstance(row, dict) or field not in row]:
+        return f"lacks {', '.join(missing)}"
+    if row["status"] not in STATUSES:
+        return f"has the status {row['status']!r}, which is none of {', '.join(STATUSES)}"
+    for field, kinds in KINDS.items():
+        if not _is(row[field], kinds) and not (row[field] is None and field in UNKNOWN):
+            return f"has {row[field]!r} as {field}"
+    try:
+        apply_edits(row["original"], row["edits"])
+    except (ValueError, TypeError, KeyError) as error:
+        return f"has edits that are none ({error})"
+    return ""
+
+
+def _is(value: object, kinds: tuple[type, ...]) -> bool:
+    """Return whether a value is a text, or a number that a table can hold."""
+    return type(value) in kinds and (isinstance(value, str) or abs(value) < 2**63)
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number")
 
 
 def read_attack(path: str | os.PathLike) -> tuple[dict, pd.DataFrame]:

@@ -119,6 +119,8 @@ def read_vectors(path: str | os.PathLike) -> tuple[list[str], np.ndarray]:
                     rows.append(vector)
     except FileNotFoundError:
         raise InputError(f"The file of vectors {path} does not exist. Name it under attacks.synonyms.path.") from None
+    except OSError as error:
+        raise InputError(f"The file of vectors {path} cannot be read ({error.strerror}). Name a file under attacks.synonyms.path.") from None
     except UnicodeDecodeError as error:
         raise InputError(
             f"The file of vectors {path} is not UTF-8 text ({error}). Binary formats are not read: write it as `word number ...`."
@@ -135,6 +137,8 @@ def read_antonyms(path: str | os.PathLike) -> dict[str, frozenset[str]]:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         raise InputError(f"The file of antonyms {path} does not exist. Name one with two words a line under attacks.synonyms.antonyms.") from None
+    except OSError as error:
+        raise InputError(f"The file of antonyms {path} cannot be read ({error.strerror}). Name a file with two words a line.") from None
     except UnicodeDecodeError as error:
         raise InputError(f"The file of antonyms {path} is not UTF-8 text ({error}). Write two words a line.") from error
     for number, line in enumerate(lines, start=1):

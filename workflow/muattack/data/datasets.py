@@ -321,7 +321,10 @@ def _read_parquet(path: str, rows: Mapping, known: Collection[str]) -> Iterator[
     try:
         file = pq.ParquetFile(io.BytesIO(_bytes(path)))
         table = file.read(columns=[column for column in file.schema_arrow.names if column in _wanted(rows)])
-    except pa.ArrowException as error:
+        # A text that is no UTF-8 shows here.
+        table.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        # Of a damaged file pyarrow raises each of them.
         raise InputError(f"The file {path} is not a Parquet file that can be read ({' '.join(str(error).split())[:200]}).") from None
     yield from _read_table(path, rows, table, file.schema_arrow.names)
 

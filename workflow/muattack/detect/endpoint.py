@@ -26,6 +26,8 @@ from muattack.progress import progress
 TEXTS, PER_MINUTE, SECONDS = 32, 60, 60
 # Tries of a request, and the pause before the second; it doubles each time, up to LONGEST, or is what the server asks for.
 ATTEMPTS, PAUSE, LONGEST = 7, 1.0, 60.0
+# Most seconds that a server may ask to wait for.
+WAIT = 3600.0
 # Answers that may be others in a moment.
 PASSING = {408, 425, 429, 500, 502, 503, 504}
 LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -101,7 +103,7 @@ class EndpointDetector:
                 if reply.status_code not in PASSING:
                     raise self._failed(said, "Check the address, and the key where it wants one; redirects are not followed.")
                 asked = reply.headers.get("Retry-After", "")
-                wait = float(asked) if asked.isdecimal() else 0.0
+                wait = min(float(asked), WAIT) if asked.isdecimal() else 0.0
             if attempt < ATTEMPTS:
                 print(self._hidden(f"{self.who}: try {attempt} of {ATTEMPTS} failed, {said}"), flush=True)
                 time.sleep(max(wait, pause))
@@ -113,7 +115,7 @@ class EndpointDetector:
         wanted = f'It must answer {{"scores": [...]}} with {n} number{"s" * (n > 1)} from 0 to 1, P(machine) of each text in order.'
         try:
             scores = reply.json()["scores"]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise self._failed(f"it answered {reply.text[:200]!r}", wanted) from None
         if not isinstance(scores, list) or len(scores) != n:
             raise self._failed(f"it answered {f'{len(scores)} scores' if isinstance(scores, list) else repr(scores)[:200]} for {n} texts", wanted)
@@ -168,8 +170,17 @@ class Memory:
                 if not line.endswith(b"\n"):
                     break
                 self._read += len(line)
-                said = json.loads(line)
-                self._known[said["sha256"]] = said["score"]
+                try:
+                    said = json.loads(line)
+                    sha, score = said["sha256"], said["score"]
+                    if not isinstance(sha, str) or type(score) not in (int, float) or not 0 <= score <= 1:
+                        raise ValueError(f"{score!r} is no score")
+                except (ValueError, KeyError, TypeError, RecursionError) as error:
+                    print(
+                        f"{self.path}: a line is damaged ({type(error).__name__}: {error}): it is not used, its text is asked about again", flush=True
+                    )
+                    continue
+                self._known[sha] = float(score)
 
     def add(self, texts: Sequence[str], scores: Sequence[float]) -> None:
         """Add answers; only inside `alone`."""

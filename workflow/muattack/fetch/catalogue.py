@@ -24,10 +24,13 @@ WEIGHTS = "model.safetensors"
 @cache
 def _read(path: Path) -> dict:
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        # Null, as an empty file is, has no entries; whatever else is no mapping is the schema's to refuse.
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return {} if found is None else found
     except OSError as error:
         raise InputError(f"The catalogue of assets {path} cannot be read: {error.strerror}. Check fetch.catalogue.") from None
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        # A date that no calendar has is a ValueError, and so is what is no UTF-8.
         raise InputError(f"The catalogue of assets {path} is not valid YAML in UTF-8: {' '.join(str(error).split())}") from None
 
 

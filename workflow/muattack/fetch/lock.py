@@ -18,7 +18,7 @@ def read_lock(path: str | Path) -> dict[str, dict]:
             raise ValueError("an entry lacks url, size or sha256")
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, AttributeError) as error:
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
         raise InputError(
             f"The lock file {path} cannot be read ({error}). Take it from your repository again, or delete it to record every file anew."
         ) from None

@@ -298,8 +298,10 @@ def read_frequencies(path: str | Path) -> dict[str, int]:
         parts = line.split()
         if not parts:
             continue
-        if len(parts) != 2 or not parts[1].isdecimal():
-            raise InputError(f"The word list {path}, row {row}, is {line!r}. Write a word and a whole number, parted by a blank.")
+        if len(parts) != 2 or not parts[1].isdecimal() or len(parts[1]) > 18:
+            raise InputError(
+                f"The word list {path}, row {row}, is {line!r}. Write a word and a whole number of at most 18 digits, parted by a blank."
+            )
         words[parts[0].lower()] = words.get(parts[0].lower(), 0) + int(parts[1])
     if not words:
         raise InputError(f"The word list {path} is empty. Write a word and how often it is used in each line.")
