@@ -202,11 +202,11 @@ def test_the_shipped_catalogue_has_no_key_twice():
     assert len(names) == len(set(names)) == len(read_catalogue())
 
 
-def test_nothing_but_the_fetch_stage_and_the_web_normalisers_knows_the_network(root):
+def test_nothing_but_the_fetch_stage_web_normalisers_and_endpoints_knows_the_network(root):
     clients = re.compile(r"^\s*(?:import|from) (?:requests|urllib3|urllib\.request|http\.client|httpx|aiohttp)\b", re.MULTILINE)
     found = {
         path.relative_to(root / "workflow").as_posix()
         for path in (root / "workflow").rglob("*.py")
         if clients.search(path.read_text(encoding="utf-8"))
     }
-    assert found == {"muattack/fetch/download.py", "muattack/fetch/images.py", "muattack/mutate/normalise_text.py"}
+    assert found == {"muattack/fetch/download.py", "muattack/fetch/images.py", "muattack/mutate/normalise_text.py", "muattack/detect/endpoint.py"}
