@@ -17,10 +17,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import torch
 import yaml
 from hypothesis import strategies as st
 from made_attacks import record
 
+from muattack import errors
 from muattack.attack.records import FIELDS, STATUSES, apply_edits, read_attack
 from muattack.attack.synonyms import read_antonyms, read_vectors
 from muattack.attack.tables import read_neighbours
@@ -38,11 +40,13 @@ from muattack.fetch.images import first_images
 from muattack.fetch.lock import read_lock
 from muattack.judge.answers import read_answers
 from muattack.judge.page import FORMAT, VERSION, batch_name, tasks
+from muattack.kept import KeptLines
 from muattack.mutate.anthro import read_corpus, read_table
 from muattack.mutate.corrupt import Base, load_base, read_synonyms
 from muattack.mutate.normalise_text import read_frequencies
 from muattack.mutate.registry import read_words as read_word_list
 from muattack.records import read_meta, read_records, write_records
+from muattack.train.resume import Checkpoint
 
 
 @dataclass(frozen=True)
@@ -240,6 +244,41 @@ def _memory(path: Path) -> dict:
     return {text: memory[text] for text in ("a", "b") if text in memory}
 
 
+def _kept(path: Path) -> dict:
+    """What is damaged is not used."""
+    with redirect_stdout(io.StringIO()):
+        kept = KeptLines(path, STATE, lambda record: True)
+    kept.close()
+    return kept.done
+
+
+def _kept_lines() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        kept = KeptLines(Path(folder, "a.jsonl"), STATE, lambda record: True)
+        kept.add(*DONE.values())
+        kept.close()
+        return kept.path.read_bytes()
+
+
+def _training(path: Path) -> tuple | str:
+    """Likewise, of a training; its tensors lie beside it and are right."""
+    folder = path.parent / "state"
+    folder.mkdir(exist_ok=True)
+    (folder / "epoch-1.safetensors").write_bytes(_trained()[1])
+    (folder / "state.json").write_bytes(path.read_bytes())
+    with redirect_stdout(io.StringIO()):
+        return Checkpoint(folder, errors.__file__, lambda: STATE, 0).read() or "not used"
+
+
+@cache
+def _trained() -> tuple[bytes, bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        Checkpoint(folder, errors.__file__, lambda: STATE, 0).write(1, {"weight": torch.ones(2)}, {"rates": [0.1]})
+        return tuple(Path(folder, name).read_bytes() for name in ("state.json", "epoch-1.safetensors"))
+
+
+STATE = {"seed": "1"}
+DONE = {one: {"id": one, "status": "failed"} for one in ("a", "b")}
 PAIRS = pd.DataFrame(
     [("p1", "a silly plan", "a s1lly plan", "SpecialChar"), ("p2", "two people sit", "two ppl sit", "Abbr")],
     columns=["id", "clean", "perturbed", "type"],
@@ -342,6 +381,8 @@ READERS = {
     "records": Reader(".parquet", (_records(),), lambda path: (read_records(path), read_meta(path)), lambda found: isinstance(found[1], dict)),
     "command line": Reader(".jsonl", (lines_of([{"id": "1", "text": "A dog."}, {"id": 2, "text": ""}]), b"A dog.\n\n"), _command_line),
     "catalogue": Reader(".yaml", (_json({"mine": yaml.safe_load(CATALOGUE.read_bytes())["wordnet"]}),), _catalogue),
+    "kept lines": Reader(".jsonl", (_kept_lines(),), _kept, lambda done: done.items() <= DONE.items()),
+    "state of a training": Reader(".json", (_trained()[0],), _training, lambda state: state == "not used" or state[1] == {"rates": [0.1]}),
     "lock": Reader(".json", (_json(LOCK),), read_lock, lambda lock: isinstance(lock, dict)),
     "annotations of images": Reader(
         ".json", (_json({"images": [{"id": 391895, "file_name": "000000391895.jpg"}]}),), lambda path: first_images(path, 1)

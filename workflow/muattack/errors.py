@@ -1,5 +1,7 @@
 """Errors that are meant for people."""
 
+import errno
+import os
 import re
 
 # What a terminal would obey instead of showing, and halves of surrogate pairs, which no terminal can show; a line feed parts several faults.
@@ -19,6 +21,34 @@ class InputError(ValueError):
     def __init__(self, message: str) -> None:
         shown = CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), message)
         super().__init__("\n".join(_cut(" ".join(_cut(word, WORD) for word in line.split(" ")), PARAGRAPH) for line in shown.split("\n")))
+
+
+# No room: the disk, a quota, the largest file that the shell allows. Closed: read-only, not ours, a file where a folder should be.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+CLOSED = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST, errno.EISDIR)
+# Libraries in other languages tell the same in words of their own.
+NO_ROOM = re.compile(r"No space left on device|StorageFull|File too large|FileTooLarge|Disk quota exceeded|QuotaExceeded")
+
+
+def no_room(error: BaseException, path: str | os.PathLike | None = None) -> InputError | None:
+    """Return what to tell where an error means that there is no room for a file; None for any other error."""
+    where = path or getattr(error, "filename", None) or "A file"
+    if getattr(error, "errno", None) not in FULL and not NO_ROOM.search(str(error)):
+        return None
+    reason = os.strerror(error.errno) if getattr(error, "errno", None) in FULL else "no room is left"
+    return InputError(
+        f"{where} cannot be written: {reason}. Make room, or raise the limit, and start the same command again: what is finished is kept."
+    )
+
+
+def cannot_write(error: OSError, path: str | os.PathLike) -> InputError | None:
+    """Return what to tell where an error means that a file cannot be written, for lack of room or of the right to; None for any other."""
+    if error.errno not in CLOSED:
+        return no_room(error, path)
+    return InputError(
+        f"{path} cannot be written: {error.strerror} ({error.filename or path}). Move away what stands there, give yourself the right to write, or let "
+        "the results land in another folder (snakemake --directory FOLDER)."
+    )
 
 
 def _cut(text: str, longest: int) -> str:

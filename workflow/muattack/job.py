@@ -14,7 +14,7 @@ import traceback
 from pathlib import Path
 
 from muattack.alive import end_with_parent
-from muattack.errors import InputError
+from muattack.errors import InputError, no_room
 
 
 def go_offline() -> None:
@@ -121,6 +121,10 @@ def start_log(snakemake) -> None:
 
     def report(kind, error, trace) -> None:
         traceback.print_exception(kind, error, trace)
+        if not isinstance(error, InputError) and (told := no_room(error)):
+            # Written by a library; the log ends with what to do.
+            error = told
+            traceback.print_exception(error)
         if isinstance(error, InputError):
             terminal.write(f"\n{snakemake.rule}: {error}\n\n")
         else:

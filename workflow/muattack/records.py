@@ -16,33 +16,49 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from muattack.errors import InputError
+from muattack.errors import InputError, cannot_write, no_room
 
 META_KEY = b"muattack"
 
 
 @contextmanager
 def complete_or_absent(path: str | os.PathLike) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; rename it on success, remove it on any error.
+    """Yield a temporary path beside `path`; rename it on success, remove it on any error. Raises InputError where there is no room, or no right to write.
 
     What a killed process left of the same file is removed.
     """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    left = re.compile(rf"{re.escape(f'.{target.name}.')}[a-z0-9_]{{8}}{re.escape(target.suffix)}")
-    for other in os.listdir(target.parent):
-        if left.fullmatch(other):
-            (target.parent / other).unlink(missing_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=target.suffix)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        left = re.compile(rf"{re.escape(f'.{target.name}.')}[a-z0-9_]{{8}}{re.escape(target.suffix)}")
+        for other in os.listdir(target.parent):
+            if left.fullmatch(other):
+                (target.parent / other).unlink(missing_ok=True)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=target.suffix)
+    except OSError as error:
+        if told := cannot_write(error, target):
+            raise told from error
+        raise
     os.close(handle)
     temporary = Path(name)
     try:
-        yield temporary
+        try:
+            yield temporary
+        except Exception as error:
+            # Not only OSError: writers in other languages have errors of their own.
+            if told := no_room(error, target):
+                raise told from error
+            raise
         # mkstemp makes files that only the owner reads; results are as readable as the user's umask says.
         umask = os.umask(0)
         os.umask(umask)
         temporary.chmod(0o666 & ~umask)
-        temporary.replace(target)
+        try:
+            temporary.replace(target)
+        except OSError as error:
+            if told := cannot_write(error, target):
+                raise told from error
+            raise
     finally:
         temporary.unlink(missing_ok=True)
 

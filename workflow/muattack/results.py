@@ -3,9 +3,14 @@
 Those of the attacks are in muattack.evaluate.attack_families.
 """
 
+import json
+import os
 import re
+from pathlib import Path
 
+from muattack import __version__
 from muattack.attack.names import WITH_SYNONYMS
+from muattack.errors import InputError
 from muattack.evaluate.attack_families import CAPTIONS, constraints_of, victims_of
 
 # The detectors that a figure shows; it is drawn when the run has all of them (fig3b, fig7 and differences: at least one).
@@ -26,6 +31,34 @@ OWN_PREFIX = "run:detectors/"
 ASSET_PREFIX = "asset:"
 # A Python function, module:function; packages and classes with dots.
 FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
+
+
+def check_folder(run: str, above: str | os.PathLike = "results") -> None:
+    """Raise InputError where the results of a run cannot be written, or are there from another version of muattack."""
+    folder = Path(above, run)
+    # The folder itself, or the first above it that is there.
+    there = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+    if not there.is_dir():
+        raise InputError(
+            f"{there} is no folder, so the results cannot land in {folder}. Move it away, or start in another folder (snakemake --directory FOLDER)."
+        )
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise InputError(
+            f"The folder {there} cannot be written to, so the results cannot land in {folder}. Give yourself the right to, or start in another folder "
+            "(snakemake --directory FOLDER)."
+        )
+    about = folder / "meta.json"
+    try:
+        by = json.loads(about.read_text(encoding="utf-8"))["versions"]["muattack"]
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InputError(f"{about} is damaged ({type(error).__name__}: {error}). Delete it, and the workflow makes it anew.") from None
+    if by != __version__:
+        raise InputError(
+            f"{folder} was made by muattack {by}, and this is {__version__}: results of two versions do not go together. Give the run another name "
+            f"(--config run=NAME), delete {folder}, or go on with the other version."
+        )
 
 
 def figures_of(detectors: dict[str, dict], ood: bool) -> list[str]:

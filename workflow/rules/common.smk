@@ -28,6 +28,7 @@ from muattack.results import (
     attack_settings,
     attacked_texts,
     cached_draws,
+    check_folder,
     detector_kind,
     families_of,
     figure_detectors,
@@ -45,6 +46,7 @@ from muattack.sources import library_sources
 
 try:
     as_written = check_config(config)
+    check_folder(as_written["run"])
     ASSETS = Assets(as_written)
     checked = ASSETS.resolve(as_written)
     check_tasks(checked["mutate"], load_sets(checked["mutate"], data_file(checked, ".")))

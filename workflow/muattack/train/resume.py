@@ -88,7 +88,7 @@ class Checkpoint:
             tensors = self.folder / body["tensors"]
             if sha256(tensors) != body["tensors_sha256"]:
                 raise ValueError(f"{tensors.name} does not have the checksum written in it")
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             print(f"{path} is damaged ({type(error).__name__}: {error}): it is not used, training starts from the beginning", flush=True)
             return None
         other = [name for name in self.belongs_to | body["belongs_to"] if self.belongs_to.get(name) != body["belongs_to"].get(name)]
