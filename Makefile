@@ -5,6 +5,7 @@
 # make fuzz          10,000 broken files for every reader, then coverage-guided ones where atheris is installed (SECONDS a reader): an hour
 # make slurm-test    the workflow on a SLURM cluster that is brought up on this machine, with jobs that are cancelled and killed
 # make lint          ruff, snakefmt, snakemake --lint
+# make audit         known vulnerabilities of the pinned packages, where the advisory data can be reached
 # make dryrun        every configuration's jobs, listed but not run
 # make fetch CONFIG=mine.yaml   fetches the public data and models that a configuration names (several files in quotes), on a machine with network
 # make docs-figures  the figures that the documentation shows, from the demo's results
@@ -15,7 +16,7 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo fetch test test-slow chaos fuzz slurm-test lint dryrun docs-figures benchmark clean
+.PHONY: demo fetch test test-slow chaos fuzz slurm-test lint audit dryrun docs-figures benchmark clean
 .DELETE_ON_ERROR:
 
 demo: .venv/ready
@@ -52,6 +53,9 @@ lint: .venv/ready
 	@ruff format --check .
 	@snakefmt --check Snakefile workflow/rules
 	@snakemake --lint
+
+audit:
+	@$(PYTHON) .ci/audit
 
 dryrun: .venv/ready
 	@python -m pytest tests/workflow -m "not slow" -q

@@ -2,6 +2,9 @@
 
 import argparse
 import json
+import os
+import pickle
+import shutil
 
 import numpy as np
 import pytest
@@ -117,6 +120,44 @@ def test_files_that_are_no_weights(like, released, tmp_path):
         convert_detector(path, like, tmp_path / "out")
     with pytest.raises(InputError, match="does not exist"):
         convert_detector(tmp_path / "absent.pt", like, tmp_path / "out")
+
+
+class Harm:
+    """What a pickle of it does when it is read like any other."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+def test_a_pickle_that_would_run_code_is_refused_and_not_run(like, tmp_path):
+    harm = tmp_path / "harm"
+    for name, save in (("a.pt", torch.save), ("b.pt", lambda value, path: torch.save(value, path, _use_new_zipfile_serialization=False))):
+        save({"model_state_dict": {"weight": torch.zeros(1), "more": Harm(harm)}}, tmp_path / name)
+        with pytest.raises(InputError, match="no pickle of weights that can be read safely"):
+            convert_detector(tmp_path / name, like, tmp_path / "out")
+        with pytest.raises(InputError, match="no pickle of weights that can be read safely"):
+            convert_pickle(tmp_path / name, tmp_path / "out.safetensors")
+    (tmp_path / "c.pt").write_bytes(pickle.dumps(Harm(harm)))
+    with pytest.raises(InputError, match="no pickle of weights that can be read safely"):
+        convert_pickle(tmp_path / "c.pt", tmp_path / "out.safetensors")
+    assert not any((tmp_path / name).exists() for name in ("harm", "out", "out.safetensors"))
+    # The trap is one: read without care, it springs.
+    torch.load(tmp_path / "a.pt", weights_only=False)
+    assert harm.is_dir()
+
+
+def test_a_folder_whose_weights_are_a_pickle_is_no_detector(like, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(like, folder)
+    for file in folder.glob("*.safetensors"):
+        file.unlink()
+    torch.save({"weight": Harm(tmp_path / "harm")}, folder / "pytorch_model.bin")
+    with pytest.raises(InputError, match="safetensors"):
+        load_detector(folder, labels=("human", "machine"))
+    assert not (tmp_path / "harm").exists()
 
 
 def test_pickled_weights_become_safetensors(tmp_path):
