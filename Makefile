@@ -8,6 +8,7 @@
 # make audit         known vulnerabilities of the pinned packages, where the advisory data can be reached
 # make dryrun        every configuration's jobs, listed but not run
 # make fetch CONFIG=mine.yaml   fetches the public data and models that a configuration names (several files in quotes), on a machine with network
+# make config-page   config/README.md, every key of the configuration, from the schema
 # make docs-figures  the figures that the documentation shows, from the demo's results
 # Each makes .venv from requirements.lock when it is missing or older than the lock.
 PYTHON ?= python3
@@ -16,7 +17,7 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo fetch test test-slow chaos fuzz slurm-test lint audit dryrun docs-figures benchmark clean
+.PHONY: demo fetch test test-slow chaos fuzz slurm-test lint audit dryrun config-page docs-figures benchmark clean
 .DELETE_ON_ERROR:
 
 demo: .venv/ready
@@ -59,6 +60,9 @@ audit:
 
 dryrun: .venv/ready
 	@python -m pytest tests/workflow -m "not slow" -q
+
+config-page: .venv/ready
+	@python -m muattack.config_page
 
 docs-figures: demo
 	@mkdir -p docs/figures

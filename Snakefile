@@ -19,7 +19,7 @@ min_version("9.20")
 
 
 # From here and not from the working folder, so that the workflow also runs elsewhere (snakemake --directory).
-configfile: f"{workflow.basedir}/config/config.yaml"
+configfile: f"{workflow.current_basedir}/config/config.yaml"
 
 
 include: "workflow/rules/common.smk"
@@ -57,4 +57,4 @@ rule all:
         expand("results/{run}/metrics.csv", run=config["run"] if CAPTIONED else []),
         [expand(files, run=config["run"]) for files in FOLDERS.values()],
     message:
-        "Everything of the run is made: see results/{config[run]}/"
+        f"Everything of the run is made: see results/{config['run']}/"

@@ -1,7 +1,6 @@
 """The configuration: each fault named where it stands; defaults, schema and code agree."""
 
 import re
-from pathlib import Path
 
 import pytest
 import yaml
@@ -455,13 +454,6 @@ def test_a_run_has_the_figures_its_detectors_allow(config):
     assert figures_of({"finetune": {}}, True) == ["fig3b"]
     assert "fig5" not in figures_of(config["detectors"], False)
     assert tables_of({"mine": {}}) == ["articles", "lengths", "operators", "tasks"]
-
-
-def test_environments_agree_with_the_lock(root):
-    lock = {line.strip() for line in (root / "requirements.lock").read_text().splitlines()}
-    for file in sorted((root / "envs").glob("*.yaml")):
-        for package in yaml.safe_load(Path(file).read_text())["dependencies"][-1]["pip"]:
-            assert package in lock, f"{file.name}: {package}"
 
 
 def test_mutants_of_single_operators_cannot_keep_unchanged_texts(config):

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from muattack.config import DEFAULTS, SCHEMA, check_config, overlay, read_yaml
+from muattack.config_page import PAGE, page
 from muattack.errors import InputError
 
 SPECIFICATION = read_yaml(SCHEMA)
@@ -104,6 +105,16 @@ def test_every_key_has_a_turn():
     assert len(BLOCKS) > 40
     assert sum(len(node["properties"]) for _, node in BLOCKS) > 250
     assert sum(len(node["properties"]) for _, node in BLOCKS) == len({(*trail, key) for trail, node in BLOCKS for key in node["properties"]})
+
+
+def test_the_page_of_keys_is_that_of_the_schema():
+    shown = page()
+    assert PAGE.read_text(encoding="utf-8") == shown, "run `make config-page`"
+    for trail, node in BLOCKS:
+        place = "".join("[]" if part == 0 else f".{'NAME' if part == 'mine' else part}" for part in trail)
+        for key in node["properties"]:
+            # What has keys of its own and nothing to say beside them has no row, but they have.
+            assert f"`{place}.{key}".replace("`.", "`") in shown, f"{place}.{key}"
 
 
 def test_every_key_of_the_schema_is_read_somewhere(root):

@@ -9,13 +9,13 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 # Scripts run in processes of their own and import the library from here, installed or not.
-LIBRARY = str(Path(workflow.basedir) / "workflow")
+LIBRARY = str(Path(str(workflow.current_basedir)).parent)
 sys.path.insert(0, LIBRARY)
 os.environ.update(PYTHONPATH=os.pathsep.join(dict.fromkeys([LIBRARY, *filter(None, os.getenv("PYTHONPATH", "").split(os.pathsep))])))
 
 from muattack.alive import PARENT, clear_leftover_locks
 from muattack.attack.names import WITH_SYNONYMS
-from muattack.config import check_config, data_file, files_inside, texts_of
+from muattack.config import DEFAULTS, check_config, data_file, files_inside, overlay, read_yaml, texts_of
 from muattack.costs import CAPTION_TOKENS, attempted, captions_of, cost, patience, rows_of, size_of
 from muattack.errors import InputError
 from muattack.evaluate.attack_families import CAPTIONS, attack_figures, attack_tables, labels_of, victims_of
@@ -45,7 +45,8 @@ from muattack.results import (
 from muattack.sources import library_sources
 
 try:
-    as_written = check_config(config)
+    # As a module of another workflow, there are no defaults yet.
+    as_written = check_config(overlay(read_yaml(DEFAULTS), config))
     check_folder(as_written["run"])
     ASSETS = Assets(as_written)
     checked = ASSETS.resolve(as_written)
