@@ -9,6 +9,7 @@
 # make dryrun        every configuration's jobs, listed but not run
 # make fetch CONFIG=mine.yaml   fetches the public data and models that a configuration names (several files in quotes), on a machine with network
 # make config-page   config/README.md, every key of the configuration, from the schema
+# make gpu-check     8 minutes on a machine with an NVIDIA GPU: agreement with the processor, texts a second, share of peak, memory; no network needed
 # make docs-figures  the figures that the documentation shows, from the demo's results
 # Each makes .venv from requirements.lock when it is missing or older than the lock.
 PYTHON ?= python3
@@ -17,7 +18,7 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo fetch test test-slow chaos fuzz slurm-test lint audit dryrun config-page docs-figures benchmark clean
+.PHONY: demo fetch test test-slow chaos fuzz slurm-test lint audit dryrun config-page gpu-check docs-figures benchmark clean
 .DELETE_ON_ERROR:
 
 demo: .venv/ready
@@ -63,6 +64,10 @@ dryrun: .venv/ready
 
 config-page: .venv/ready
 	@python -m muattack.config_page
+
+# With the Python that has torch for the GPU: .venv's where there is one. Not .venv/ready, which would fetch the pinned build.
+gpu-check:
+	@PYTHONPATH=workflow timeout --kill-after 10 480 python3 tests/benchmarks/gpu_check.py $(ARGS)
 
 docs-figures: demo
 	@mkdir -p docs/figures

@@ -5,17 +5,8 @@ import json
 import numpy as np
 import pytest
 import torch
-from PIL import Image, ImageDraw
-from transformers import (
-    BertConfig,
-    BertLMHeadModel,
-    BertTokenizerFast,
-    VisionEncoderDecoderConfig,
-    VisionEncoderDecoderModel,
-    ViTConfig,
-    ViTImageProcessor,
-    ViTModel,
-)
+from made_images import draw, make_captioner
+from PIL import Image
 
 from muattack.config import check_config, read_config
 from muattack.costs import captions_of, cost, images_of
@@ -27,32 +18,10 @@ from muattack.errors import InputError
 SETTINGS = {"captions_per_image": 3, "beams": 3, "max_tokens": 6, "batch_size": 2}
 
 
-def draw(path, number):
-    """Draw a photograph: a circle and a line whose places the number tells."""
-    image = Image.new("RGB", (48, 32), (40 * number % 256, 90, 200))
-    ImageDraw.Draw(image).ellipse((number % 20, 4, number % 20 + 20, 24), fill=(250, 20 * number % 256, 10))
-    image.save(path)
-    return path
-
-
 @pytest.fixture(scope="module")
 def captioner(tmp_path_factory):
     """A vision-encoder-decoder of two layers with random weights, as transformers saves it."""
-    folder = tmp_path_factory.mktemp("captioner")
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"word{number}" for number in range(30))]
-    (folder / "vocab.txt").write_text("\n".join(words))
-    BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
-    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
-    torch.manual_seed(0)
-    seeing = ViTModel(ViTConfig(image_size=32, patch_size=16, initializer_range=1.0, **shape))
-    saying = BertLMHeadModel(BertConfig(vocab_size=len(words), is_decoder=True, add_cross_attention=True, initializer_range=1.0, **shape))
-    config = VisionEncoderDecoderConfig.from_encoder_decoder_configs(
-        seeing.config, saying.config, pad_token_id=0, decoder_start_token_id=2, eos_token_id=3
-    )
-    model = VisionEncoderDecoderModel(config=config, encoder=seeing, decoder=saying)
-    model.save_pretrained(folder)
-    ViTImageProcessor(size={"height": 32, "width": 32}).save_pretrained(folder)
-    return folder
+    return make_captioner(tmp_path_factory.mktemp("captioner"), [f"word{number}" for number in range(30)])
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muattack.train.batches import cut_by_budget, pad, shuffled_batches
+from muattack.train.batches import cut_by_budget, in_steps, pad, shuffled_batches
 
 
 @given(st.lists(st.integers(1, 60), max_size=200), st.integers(20, 300), st.integers(0, 3))
@@ -38,3 +38,12 @@ def test_padding_is_on_the_right_and_masked():
     assert ids.tolist() == [[5, 6, 1], [7, 8, 9]]
     assert mask.tolist() == [[1, 1, 0], [1, 1, 1]]
     assert pad([[5, 6]], 1, 4)[0].tolist() == [[5, 6, 1, 1]]
+
+
+def test_a_step_takes_batches_until_it_has_its_texts():
+    batches = [[0, 1, 2], [3], [4, 5], [6, 7, 8, 9], [10]]
+    assert in_steps(batches, None) == [(batch, 1.0, 0, False) for batch in batches]
+    planned = in_steps(batches, 4)
+    assert [batch for batch, *_ in planned] == batches
+    assert [rest for _, *rest in planned] == [[0.75, 0, True], [0.25, 1, False], [1 / 3, 0, True], [2 / 3, 1, False], [1.0, 0, False]]
+    assert in_steps([], 4) == []

@@ -16,8 +16,9 @@ from muattack.detect.encoder import build_classifier, load_tokenizer, tokenise
 from muattack.detect.features import encode_texts, texts_to_train_on
 from muattack.errors import InputError
 from muattack.records import write_records
+from muattack.train.adversarial import make_step
 from muattack.train.batches import pad, shuffled_batches
-from muattack.train.loop import State, TokenFeed, plain_step, train_detector
+from muattack.train.loop import State, TokenFeed, fit, plain_step, train_detector
 from muattack.train.optimise import make_optimiser, make_schedule
 
 CONFIG = micro.settings()
@@ -296,3 +297,61 @@ def test_classes_that_are_missing_or_too_many(tmp_path):
     with pytest.raises(InputError, match=r"news-train-3 has the label 3, but there are 3 classes"):
         train(tmp_path / "d", captions=table, labels=list(TOPICS)[:3])
     assert not list(tmp_path.iterdir())
+
+
+class OneByOne(TokenFeed):
+    """Batches of two texts, in order; or all in one."""
+
+    def __init__(self, tokenizer, size: int) -> None:
+        super().__init__(tokenizer, 50, 10_000)
+        self.size = size
+
+    def batches(self, items, random):
+        return [list(range(start, min(start + self.size, len(items)))) for start in range(0, len(items), self.size)]
+
+
+@pytest.mark.parametrize("method", [None, "freelb", "pgd_k"])
+def test_batches_that_are_added_up_move_the_weights_as_one(method):
+    captions = micro.captions().query("source != 'machine_ood'").iloc[:10]
+    labels = captions["label"].to_numpy(dtype=np.int64)
+    # Without an initial perturbation, whose draws belong to batches, the ways differ in rounding only.
+    settings = {"method": method, "steps": 2, "step_size": 0.5, "initial_magnitude": 0.0, "max_norm": 1.0}
+    found = {}
+    for size, batch_size in ((2, 10), (2, 4), (10, None), (2, None)):
+        tokenizer = load_tokenizer(micro.tiny())
+        torch.manual_seed(0)
+        model = build_classifier(micro.tiny(), TINY)
+        optimiser = torch.optim.SGD([weight for weight in model.parameters() if weight.requires_grad], lr=0.5)
+        state = State(model, optimiser, make_schedule(optimiser, 10, 0.0))
+        feed = OneByOne(tokenizer, size)
+        items = feed.prepare(captions["text"].tolist())
+        step = make_step(settings) if method else plain_step
+        fit(state, feed, lambda epoch, items=items: items, labels, items[0], labels, 1, "val_loss", 1, step, batch_size=batch_size)
+        found[size, batch_size] = torch.cat([weight.detach().flatten() for weight in model.parameters()])
+        assert state.schedule.last_epoch == {(2, 10): 1, (2, 4): 3, (10, None): 1, (2, None): 5}[size, batch_size]
+    one = found[10, None]
+    assert torch.allclose(found[2, 10], one, atol=1e-5)
+    assert not torch.allclose(found[2, 4], one, atol=1e-4)
+    assert not torch.allclose(found[2, None], one, atol=1e-4)
+
+
+def test_steps_are_counted_and_layers_compiled_where_the_configuration_says_so(tmp_path, monkeypatch):
+    compiled = []
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda self, **options: compiled.append((type(self).__name__, options)))
+    train(tmp_path / "d", training={**CONFIG["training"], "epochs": 2, "batch_size": 20, "compile": True})
+    # 40 texts of people and of the captioner, batches of some nine texts.
+    assert json.loads((tmp_path / "d" / "meta.json").read_text())["updates"] == 4
+    assert compiled == [("RobertaLayer", {"dynamic": True})]
+
+
+@pytest.mark.slow
+def test_compiled_layers_give_the_same_losses(tmp_path):
+    plain = {**CONFIG["training"], "epochs": 2}
+    histories = [json.loads((train(tmp_path / str(on), training={**plain, "compile": on}) / "history.json").read_text()) for on in (False, True)]
+    for one, other in zip(*histories, strict=True):
+        assert other["train_loss"] == pytest.approx(one["train_loss"], rel=1e-4)
+
+
+def test_attention_is_the_kernel_of_torch():
+    for encoder in (TINY, {**TINY, "pooling": "mean"}):
+        assert build_classifier(micro.tiny(), encoder).config._attn_implementation == "sdpa"

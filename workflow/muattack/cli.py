@@ -1,4 +1,4 @@
-"""The command line: `muattack sets`, `muattack mutate`, `muattack score`, `muattack evaluate`.
+"""The command line: `muattack sets`, `muattack mutate`, `muattack score`, `muattack evaluate`, `muattack plan`.
 
 Sets and tasks come from the repository's config/config.yaml, the one place of defaults, found beside the package; a file
 given with --config is laid over it as Snakemake lays one given with --configfile. Exit status: 0 done, 1 bad input, 2 bad usage.
@@ -111,7 +111,31 @@ def parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--config", metavar="FILE", help="configuration laid over the run's: operator sets, more detectors, attacks")
     evaluate.add_argument("--cores", metavar="N", default="all", help="processor cores to use (default: all)")
     evaluate.set_defaults(run=evaluate_detector)
+
+    plan = commands.add_parser(
+        "plan",
+        help="print what a run computes, moves, holds and takes",
+        description="Reckon the FLOPs, bytes and GPU hours of a configuration before anything runs or is fetched; docs/paper-scale.md shows the arithmetic.",
+    )
+    _add_config(plan)
+    for option, value, what in (
+        ("share", 0.3, "share of the peak that is reached"),
+        ("float32", 67, "peak in float32, 10^12 FLOP a second; here and below an H200's, as its maker states them"),
+        ("bfloat16", 989, "peak in bfloat16, 10^12 FLOP a second"),
+        ("bandwidth", 4.8, "bandwidth of the GPU's memory, TB a second"),
+    ):
+        plan.add_argument(f"--{option}", type=_above_zero, default=value, metavar="X", help=f"{what} (default: {value})")
+    plan.set_defaults(run=print_plan)
     return top
+
+
+def print_plan(options: argparse.Namespace) -> None:
+    """Print the plan of a configuration."""
+    from muattack.config import read_config
+    from muattack.plan import show
+
+    machine = {name: getattr(options, name) * 1e12 for name in ("float32", "bfloat16", "bandwidth")}
+    print(show(read_config(*([options.config] if options.config else [])), {**machine, "share": options.share}))
 
 
 def evaluate_detector(options: argparse.Namespace) -> None:
@@ -306,6 +330,13 @@ def _positive(text: str) -> int:
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError("must be at least 1")
+    return value
+
+
+def _above_zero(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError("must be above 0")
     return value
 
 

@@ -121,6 +121,10 @@ def check_config(config: dict) -> dict:
             block.clear()
             # `--config` of Snakemake gives null as text.
             block.update((name, entry) for name, entry in entries.items() if entry not in (None, "null"))
+    # A key of a detector that is set to null is as if it were not there: one of ours can so become another that is opened.
+    for entry in filter(lambda one: isinstance(one, dict), dict(config.get("detectors") or {}).values()):
+        for key in [key for key, value in entry.items() if value is None]:
+            del entry[key]
     faults = _schema_faults(config) or _meaning_faults(config, defaults)
     if faults:
         raise InputError(_paragraph(faults))

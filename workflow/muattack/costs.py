@@ -50,12 +50,15 @@ SECONDS_A_TEXT, QUERIES = 10.0, 300
 CAPTION_BYTES, ROW_BYTES, TOKEN_BYTES, CAPTION_TOKENS = 60, 250, 4, 16
 # Bytes of an image's line in a list; parameters of a captioner whose weights are not there yet; patches that it sees in an image (BLIP: 24 x 24).
 IMAGE_BYTES, CAPTIONER_PARAMETERS, PATCHES = 150, 250e6, 576
+# Layers, width and vocabulary of assets that may not be fetched yet, and the parameters of captioners.
+SHAPES = {"bert-base-uncased": (12, 768, 30_522)} | dict.fromkeys(("roberta-large", "openai_detector", "openai_detector_hub"), (24, 1024, 50_265))
+CAPTIONERS = {"vit-gpt2": 239e6, "blip-base": 247e6, "git-base-coco": 177e6}
 # MB of an image in memory, at each layer's inputs and as pixels.
 IMAGE_MB = 20.0
 
 
 def encoder_shape(encoder: Mapping) -> tuple[int, int, int]:
-    """Return layers, width and vocabulary of an encoder of the configuration; those of a base model where its files are not on this machine."""
+    """Return layers, width and vocabulary of an encoder of the configuration; those of a base model where its files are not on this machine and it is no asset."""
     if encoder["source"] == "pretrain":
         own = encoder["pretrain"]
         return own["layers"], own["width"], own["vocabulary"]
@@ -70,7 +73,12 @@ def encoder_shape(encoder: Mapping) -> tuple[int, int, int]:
             return read.get("num_hidden_layers") or read["n_layer"], read.get("hidden_size") or read["n_embd"], read["vocab_size"]
         except (OSError, ValueError, KeyError, TypeError):
             continue
-    return 12, 768, 50_000
+    return SHAPES.get(folders[0].name, (12, 768, 50_000))
+
+
+def captioner_parameters(model: str) -> float:
+    """Return the parameters of a captioner: by the bytes of its weights, or about what is known of an asset that is not fetched yet."""
+    return size_of([f"{model}/model.safetensors"]) / 4 or CAPTIONERS.get(Path(model).name, CAPTIONER_PARAMETERS)
 
 
 def size_of(paths: Iterable[str]) -> int:

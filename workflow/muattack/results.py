@@ -161,14 +161,16 @@ def training_settings(config: dict, entry: dict | None = None) -> dict:
     """
     training = config["training"]
     used = {key: training[key] for key in ("weight_decay", "warmup_share", "clip_norm", "best", "precision", "threads")}
+    # What a step of the encoder takes.
+    steps = {key: training[key] for key in ("token_budget", "batch_size", "compile")}
     own = (entry or {}).get("adversarial")
     if own:
         settings = training["adversarial"] | own
         used["adversarial"] = {key: value for key, value in settings.items() if key != "max_norm" or not own["method"].endswith("pp")}
     if config["encoders"][config["encoder"]]["trainable"] == "classifier":
         # Adversarial training runs a frozen encoder in every step, on batches by token budget.
-        return used | {"classifier": training["classifier"]} | ({"token_budget": training["token_budget"]} if own else {})
-    return used | {key: training[key] for key in ("learning_rate", "epochs", "token_budget", "rr")}
+        return used | {"classifier": training["classifier"]} | (steps if own else {})
+    return used | steps | {key: training[key] for key in ("learning_rate", "epochs", "rr")}
 
 
 def cached_draws(config: dict) -> int | None:

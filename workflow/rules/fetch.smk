@@ -102,8 +102,8 @@ rule fetch_images:
 # The checkpoint of the GPT-2 output detector as a folder that transformers opens; output 0 is fake, 1 real.
 rule convert_detector:
     input:
-        checkpoint=lambda wildcards: asset_path(wildcards.detector_asset, conversion(wildcards.detector_asset, "detector")),
-        config=lambda wildcards: asset_path(conversion(wildcards.detector_asset, "like"), "config.json"),
+        checkpoint=lambda wildcards: asset_path(wildcards.detector_asset, conversion(wildcards.detector_asset, "detector"))[0],
+        config=lambda wildcards: asset_path(conversion(wildcards.detector_asset, "like"), "config.json")[0],
         tokenizer=lambda wildcards: asset_path(conversion(wildcards.detector_asset, "like"), *TOKENIZER),
         library=library("convert_detector"),
     output:
@@ -126,7 +126,7 @@ rule convert_detector:
 
 rule convert_weights:
     input:
-        weights=lambda wildcards: asset_path(wildcards.pickle_asset, conversion(wildcards.pickle_asset, "pickle")),
+        weights=lambda wildcards: asset_path(wildcards.pickle_asset, conversion(wildcards.pickle_asset, "pickle"))[0],
         library=library("convert_weights"),
     output:
         f"{ASSETS.folder}/{{pickle_asset}}/{WEIGHTS}",

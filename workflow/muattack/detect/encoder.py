@@ -281,6 +281,16 @@ class OwnHeadClassifier(Classifier):
         return self.model(input_ids=input_ids, attention_mask=attention_mask).logits
 
 
+def compile_layers(model: Classifier) -> None:
+    """Let torch.compile translate the encoder's layers when they first run, for texts of any length.
+
+    Layer by layer, since all share one translation: seconds where the whole model takes minutes, and whatever stands around the layers (shifted
+    embeddings, the first token's short cut) stays as it is. Names and values of the weights do too.
+    """
+    for layer in max((part for part in model.body.modules() if isinstance(part, nn.ModuleList)), key=len, default=()):
+        layer.compile(dynamic=True)
+
+
 def first_states(body: nn.Module, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
     """Return the last hidden states of the first token alone (n, width).
 

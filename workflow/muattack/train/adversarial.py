@@ -19,7 +19,7 @@ import torch
 from muattack.detect.encoder import shifted_embeddings
 from muattack.errors import InputError
 from muattack.seeds import digest
-from muattack.train.optimise import State, batch_loss, take_step
+from muattack.train.optimise import State, backward, batch_loss, take_step
 
 # Whether a method keeps to `max_norm`.
 BOUNDED = {"pgd_k": True, "freelb": True, "pgd_kpp": False, "freelb_pp": False}
@@ -121,7 +121,9 @@ def make_step(settings: Mapping, norm: float = 1.0) -> Callable[..., float]:
 
 def first_perturbation(state: State, mask: torch.Tensor, lengths: Mapping) -> torch.Tensor:
     """Return delta_0 of a batch; its draw depends on the run's seed and the number of steps taken, and leaves dropout's draws alone."""
-    random = torch.Generator().manual_seed(digest(state.seed, "perturbation", state.schedule.last_epoch))
+    # The batches of one step draw their own.
+    place = [state.schedule.last_epoch, *([state.before] if state.before else [])]
+    random = torch.Generator().manual_seed(digest(state.seed, "perturbation", *place))
     width = state.model.body.get_input_embeddings().weight.shape[1]
     return project(initial_perturbation(mask, width, lengths["initial_magnitude"], random), lengths["max_norm"])
 
@@ -162,7 +164,7 @@ def freelb_step(feed, state: State, inputs: tuple[torch.Tensor, ...], labels: to
         # What the last pass would climb to is seen by nobody.
         delta.requires_grad_(number < steps)
         loss = perturbed_loss(feed, state, inputs, labels, delta) / steps
-        loss.backward()
+        backward(state, loss)
         total += loss.item()
         if number < steps:
             delta = climb(delta.detach(), delta.grad, lengths["step_size"], lengths["max_norm"])
@@ -179,6 +181,6 @@ def pgd_step(feed, state: State, inputs: tuple[torch.Tensor, ...], labels: torch
             (gradient,) = torch.autograd.grad(perturbed_loss(feed, state, inputs, labels, delta), delta)
             delta = climb(delta.detach(), gradient, lengths["step_size"], lengths["max_norm"])
     loss = perturbed_loss(feed, state, inputs, labels, delta)
-    loss.backward()
+    backward(state, loss)
     take_step(state)
     return loss.item()

@@ -41,6 +41,20 @@ def shuffled_batches(lengths: Sequence[int], budget: int, random: np.random.Gene
     return [batches[index] for index in random.permutation(len(batches))]
 
 
+def in_steps(batches: Sequence[list[int]], texts: int | None) -> list[tuple[list[int], float, int, bool]]:
+    """Return the batches in their order, each with its share of the texts of its step, how many of the step were before it, and whether more come.
+
+    A step takes batches until it has `texts` texts or more (null: one batch); the last one of an epoch takes what is left.
+    """
+    steps: list[list[list[int]]] = []
+    for batch in batches:
+        if steps and texts and sum(map(len, steps[-1])) < texts:
+            steps[-1].append(batch)
+        else:
+            steps.append([batch])
+    return [(batch, len(batch) / sum(map(len, step)), number, number + 1 < len(step)) for step in steps for number, batch in enumerate(step)]
+
+
 def pad(
     sequences: Sequence[Sequence[int]], pad_id: int, length: int | None = None, device: torch.device | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -51,4 +65,11 @@ def pad(
     for row, sequence in enumerate(sequences):
         ids[row, : len(sequence)] = sequence
         mask[row, : len(sequence)] = 1
-    return torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device)
+    return to_device(torch.from_numpy(ids), device), to_device(torch.from_numpy(mask), device)
+
+
+def to_device(tensor: torch.Tensor, device: torch.device | None) -> torch.Tensor:
+    """Return a tensor on `device`; to a GPU through pinned memory, so that the processor does not wait for the copy."""
+    if device is not None and device.type == "cuda":
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)

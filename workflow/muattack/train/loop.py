@@ -10,17 +10,17 @@ import pandas as pd
 import torch
 
 from muattack.detect.detector import DESCRIPTION, distinct, load_detector, save_detector
-from muattack.detect.encoder import LABELS, OwnHeadClassifier, build_classifier, load_tokenizer, locate_encoder, of_the_run, tokenise
+from muattack.detect.encoder import LABELS, OwnHeadClassifier, build_classifier, compile_layers, load_tokenizer, locate_encoder, of_the_run, tokenise
 from muattack.detect.features import Features, load_features, vectors_of
-from muattack.device import device
+from muattack.device import device, enough_memory
 from muattack.errors import InputError
 from muattack.evaluate.auc import auc_value
 from muattack.progress import progress
 from muattack.records import sha256, write_json
 from muattack.seeds import digest
 from muattack.train.adversarial import adversarial_facts, embedding_norm, make_step
-from muattack.train.batches import cut_by_budget, pad, shuffled_batches
-from muattack.train.optimise import State, batch_loss, make_optimiser, make_schedule, run_facts, take_step
+from muattack.train.batches import cut_by_budget, in_steps, pad, shuffled_batches, to_device
+from muattack.train.optimise import State, backward, batch_loss, make_optimiser, make_schedule, run_facts, take_step
 from muattack.train.resume import Checkpoint, digest_of, first_weights, pack, unpack
 from muattack.train.rr import draw_captions, exact_share
 
@@ -86,7 +86,7 @@ class VectorFeed:
 
     def inputs(self, items: torch.Tensor, batch: list[int]) -> tuple[torch.Tensor, ...]:
         """Return the vectors of a batch."""
-        return (items[batch].to(device()),)
+        return (to_device(items[batch], device()),)
 
     def forward(self, model: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
         """Return logits (n, classes)."""
@@ -102,7 +102,7 @@ KEPT = ("epoch", "history", "cut", "best_epoch")
 def plain_step(feed, state: State, inputs: tuple[torch.Tensor, ...], labels: torch.Tensor) -> float:
     """Take one step of AdamW on the cross-entropy of a batch; return the mean loss. Other trainers replace this function."""
     loss = batch_loss(feed, state, inputs, labels)
-    loss.backward()
+    backward(state, loss)
     take_step(state)
     return loss.item()
 
@@ -140,9 +140,11 @@ def fit(
     step: Callable = plain_step,
     lower: str = "training.learning_rate",
     checkpoint: Checkpoint | None = None,
+    batch_size: int | None = None,
 ) -> np.ndarray:
     """Train until `epochs`, keep the weights of the best epoch in `state`; return which training texts were cut, per epoch (share).
 
+    A step adds up the gradients of batches until it has `batch_size` texts (null: of one batch), to that of their mean loss.
     `epoch_items(epoch)` gives what the feed prepared for that epoch. Everything random in an epoch comes from the seed and the
     epoch's number, so that a run can go on from any `state`, that of `checkpoint` where it has one. Raises InputError for a loss that is not finite; it says to lower `lower`.
     """
@@ -156,7 +158,8 @@ def fit(
         torch.manual_seed(digest(seed, "dropout", epoch))
         state.model.train()
         total = 0.0
-        for batch in progress(feed.batches(items, random), f"batches of epoch {epoch + 1}", closing=False):
+        planned = in_steps(feed.batches(items, random), batch_size)
+        for batch, state.part, state.before, state.more in progress(planned, f"batches of epoch {epoch + 1}", closing=False):
             loss = step(feed, state, feed.inputs(items, batch), targets[batch])
             if not math.isfinite(loss):
                 break
@@ -327,7 +330,11 @@ def train_detector(
     targets, val_targets = (np.array(rows["label"], dtype=np.int64) for rows in (train, val))
     epochs = settings["epochs"]
     first_items = epoch_items(0)[0]
-    steps = epochs * len(feed.batches(first_items, np.random.default_rng(digest(part, "order", 0))))
+    batch_size = training.get("batch_size") if isinstance(feed, TokenFeed) else None
+    first_batches = in_steps(feed.batches(first_items, np.random.default_rng(digest(part, "order", 0))), batch_size)
+    steps = epochs * sum(not more for *_, more in first_batches)
+    if training.get("compile") and isinstance(feed, TokenFeed):
+        compile_layers(model)
     optimiser = make_optimiser(model, settings["learning_rate"], training["weight_decay"])
     state = State(model, optimiser, make_schedule(optimiser, steps, training["warmup_share"]), training["clip_norm"], part, precision)
     best, best_by = _best_column(training["best"], labels, val_targets)
@@ -344,7 +351,8 @@ def train_detector(
         },
         every,
     )
-    cut = fit(state, feed, epoch_items, targets, val_items, val_targets, epochs, best, part, step or plain_step, lower, checkpoint)
+    with enough_memory("training.token_budget" if isinstance(feed, TokenFeed) else "training.classifier.batch_size"):
+        cut = fit(state, feed, epoch_items, targets, val_items, val_targets, epochs, best, part, step or plain_step, lower, checkpoint, batch_size)
 
     with torch.no_grad():
         for name, parameter in model.named_parameters():

@@ -43,6 +43,10 @@ class State:
     clip_norm: float = 1.0
     seed: int = 0
     precision: str = "float32"
+    # Of the batch that is being worked on: its share of the texts of a step, how many batches of the step were before it, whether more come.
+    part: float = 1.0
+    before: int = 0
+    more: bool = False
     epoch: int = 0
     history: list[dict] = field(default_factory=list)
     cut: list[float] = field(default_factory=list)
@@ -57,8 +61,15 @@ def batch_loss(feed, state: State, inputs: tuple[torch.Tensor, ...], labels: tor
     return torch.nn.functional.cross_entropy(logits.float(), labels)
 
 
+def backward(state: State, loss: torch.Tensor) -> None:
+    """Add the gradients of a batch's mean loss to those that lie at the weights, by the batch's share of the step."""
+    (loss if state.part == 1 else loss * state.part).backward()
+
+
 def take_step(state: State) -> None:
-    """Clip the gradients that lie at the weights, move the weights by them, clear them."""
+    """Clip the gradients that lie at the weights, move the weights by them, clear them; nothing where the step has more batches to come."""
+    if state.more:
+        return
     torch.nn.utils.clip_grad_norm_([parameter for parameter in state.model.parameters() if parameter.requires_grad], state.clip_norm)
     state.optimiser.step()
     state.schedule.step()
