@@ -10,6 +10,7 @@ from muattack.detect import detector as detectors
 from muattack.detect import features
 from muattack.detect.detector import TransformersDetector
 from muattack.detect.encoder import build_classifier, load_tokenizer, locate_encoder
+from muattack.device import enough_memory
 from muattack.errors import InputError
 from muattack.train import loop
 from muattack.train.optimise import State, make_optimiser, make_schedule
@@ -82,6 +83,17 @@ def test_batches_of_training_and_their_labels_lie_where_the_model_does(pretend):
         loop.fit(state, feed, lambda epoch: items, labels, items[0], labels, 1, "val_loss", 1, step)
     vectors = loop.VectorFeed(model, tokenizer, 20, 2, None)
     assert [one.device.type for one in vectors.inputs(torch.zeros(3, 4), [0, 2])] == ["meta"]
+
+
+def test_a_gpu_that_is_too_small_is_told_with_what_it_has(monkeypatch):
+    for name, value in (("mem_get_info", (2**30, 8 * 2**30)), ("max_memory_allocated", 7 * 2**30), ("get_device_name", "Small")):
+        monkeypatch.setattr(torch.cuda, name, lambda value=value: value)
+    with pytest.raises(InputError) as told, enough_memory("training.token_budget"):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has a total capacity of ...")
+    said = str(told.value)
+    assert all(
+        part in said for part in ("Small, 8.0 GiB", "held 7.0 GiB and needed 2.50 GiB more", "1.0 GiB were free", "Lower training.token_budget")
+    )
 
 
 @pytest.mark.gpu

@@ -32,7 +32,7 @@ from muattack.detect.encoder import (
     readable,
     tokenise,
 )
-from muattack.device import device
+from muattack.device import device, enough_memory
 from muattack.errors import InputError
 from muattack.progress import progress
 from muattack.records import sha256, write_json
@@ -143,7 +143,7 @@ class TransformersDetector:
         scores = np.empty((len(tokens), len(self.labels)))
         lengths = [len(one) for one in tokens]
         order = sorted(range(len(tokens)), key=lengths.__getitem__)
-        with torch.inference_mode():
+        with torch.inference_mode(), enough_memory("max_length of the encoder or detector"):
             for batch in progress(cut_by_budget(order, lengths, TOKEN_BUDGET), "batches scored", closing=False):
                 scores[batch] = self._probabilities(self.model(*pad([tokens[i] for i in batch], self.tokenizer.pad_token_id, device=device())))
         return scores

@@ -11,7 +11,7 @@ import torch
 
 from muattack.detect.detector import distinct
 from muattack.detect.encoder import LABELS, build_classifier, load_tokenizer, locate_encoder, tokenise
-from muattack.device import device, device_name
+from muattack.device import device, device_name, enough_memory
 from muattack.errors import InputError
 from muattack.progress import progress
 from muattack.records import read_meta, sha256
@@ -70,7 +70,7 @@ def vectors_of(
     positions = [index for batch in batches for index in batch]
     if not positions:
         return [], np.zeros((0, model.config.hidden_size), dtype=np.float32), truncated[:0]
-    with torch.inference_mode():
+    with torch.inference_mode(), enough_memory("max_length of the encoder"):
         parts = [
             model.vectors(*pad([tokens[i] for i in batch], tokenizer.pad_token_id, device=device())).cpu().numpy()
             for batch in progress(batches, "batches encoded")
