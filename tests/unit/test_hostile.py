@@ -40,6 +40,10 @@ def test_a_right_file_is_read(name, tmp_path):
 ENDLESS = b"[" * 100_000
 FOUND = {
     "a date that no calendar has": ("configuration", b"run: 2001-99-99"),
+    "a time that is none": ("configuration", b"run: !!timestamp 1"),
+    "neither true nor false": ("configuration", b"run: !!bool x"),
+    "a whole number that is empty": ("configuration", b"run: !!int ''"),
+    "a time that is none in a catalogue": ("catalogue", b"mine: !!timestamp 1"),
     "an alias inside its own anchor": ("configuration", b"captions: &a {files: *a}"),
     "aliases that multiply": ("configuration", b"a: &a [x, x]\n" + b"".join(b"%c: &%c [*%c, *%c]\n" % (n + 1, n + 1, n, n) for n in range(97, 121))),
     "no entries but a number": ("catalogue", b"0"),

@@ -59,8 +59,8 @@ def read_yaml(path: str | Path) -> dict:
         raise InputError(f"The configuration {path} is not UTF-8 (byte {error.start}). Save it as UTF-8.") from None
     except OSError as error:
         raise InputError(f"The configuration {path} cannot be read: {error.strerror}. Give the path of a YAML file.") from None
-    except (yaml.YAMLError, ValueError) as error:
-        # A date that no calendar has is a ValueError.
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError) as error:
+        # A date that no calendar has is a ValueError, `!!bool x` a KeyError, `!!timestamp x` an AttributeError.
         raise InputError(f"The configuration {path} is not valid YAML: {' '.join(str(error).split())}") from None
     except RecursionError:
         raise InputError(f"The configuration {path} {ENDLESS}") from None

@@ -29,8 +29,8 @@ def _read(path: Path) -> dict:
         return {} if found is None else found
     except OSError as error:
         raise InputError(f"The catalogue of assets {path} cannot be read: {error.strerror}. Check fetch.catalogue.") from None
-    except (ValueError, RecursionError, yaml.YAMLError) as error:
-        # A date that no calendar has is a ValueError, and so is what is no UTF-8.
+    except (ValueError, RecursionError, yaml.YAMLError, LookupError, AttributeError, TypeError) as error:
+        # A date that no calendar has is a ValueError, and so is what is no UTF-8; `!!bool x` is a KeyError, `!!timestamp x` an AttributeError.
         raise InputError(f"The catalogue of assets {path} is not valid YAML in UTF-8: {' '.join(str(error).split())}") from None
 
 
