@@ -33,7 +33,7 @@ test: .venv/ready
 	@python -m pytest tests/unit tests/rules -m "not slow and not slurm and not gpu" --numprocesses auto --dist worksteal
 
 test-slow: .venv/ready
-	@python -m pytest tests -m "slow and not slurm and not gpu"
+	@python -m pytest tests -m "slow and not slurm and not gpu" --numprocesses auto --dist worksteal
 
 # The report: chaos/report.md. SEED=2 draws other moments.
 chaos: .venv/ready
@@ -60,7 +60,7 @@ audit:
 	@$(PYTHON) .ci/audit
 
 dryrun: .venv/ready
-	@python -m pytest tests/workflow -m "not slow" -q
+	@python -m pytest tests/workflow -m "not slow" -q --numprocesses auto --dist worksteal
 
 config-page: .venv/ready
 	@python -m muattack.config_page

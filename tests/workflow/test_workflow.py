@@ -67,7 +67,8 @@ ABLATIONS = {"collect_dataset": 1, "train_classifier": 17, "attack_texts": 32, "
         (["paper"], PAPER, {"attack_texts", "pretrain_encoder", "collect_base_captions", "train_captioner"}),
         (["noisyhate_real"], NOISYHATE_REAL, {"collect_captions", "train_classifier", "clean_posts", "score_pairs", "plot_thresholds"}),
     ],
-    ids="+".join,
+    # Sets have no order, and two processes must name the tests alike.
+    ids=lambda value: "+".join(sorted(value)),
 )
 def test_dry_run(root, data, tmp_path, names, made, not_made, monkeypatch):
     if not set(names) <= EMBEDDED and not data.is_dir():
