@@ -79,6 +79,7 @@ def test_every_schema_key_is_described_and_has_a_default():
         "group",
         "reference",
         "endpoint",
+        "defend",
         "per_minute",
         "model",
     }

@@ -45,6 +45,22 @@ def test_spell_checkers(checker):
     assert checker.word("y" * 100) == "y" * 100
 
 
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("si\u200blly \u00adplan\u2060", "silly plan"),
+        ("\ufeff\u202e1\u200c2", "12"),
+        # A family, a heart, a key and a Persian word are written with them.
+        ("👨\u200d👩 ❤\ufe0f 1\ufe0f⃣ می\u200cروم", "👨\u200d👩 ❤\ufe0f 1\ufe0f⃣ می\u200cروم"),
+        ("\u200b", ""),
+        ("", ""),
+    ],
+)
+def test_invisible_characters_go_where_they_mean_nothing(text, seen):
+    assert make_normaliser("zero-width").text(text).text == seen
+    assert make_normaliser("zero-width+pyspellchecker").name == "zero-width+pyspellchecker"
+
+
 def test_texts_change_inside_their_words_alone():
     text = "A <b>sillyy</b>\u00a0pln… 😀"
     assert PY.text(text) == ("A <b>silly</b>\u00a0plan… 😀", (Edit(5, 11, "silly"), Edit(16, 19, "plan")), "")

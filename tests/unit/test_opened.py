@@ -58,6 +58,15 @@ def test_an_entry_can_normalise_before_a_function(module, tmp_path):
     assert load_detector(tmp_path / "d").predict(["A b"])[:, 1].tolist() == [0]
 
 
+def test_a_defence_stands_before_a_detector_of_the_run(module, tmp_path):
+    write_opened(tmp_path / "d", {"use": "mine_opened:score"}, [module])
+    write_opened(tmp_path / "on", {"use": str(tmp_path / "d"), "normalise": "none", "defend": ["zero-width", "confusables"]}, [])
+    texts = ["Α b", "\u200bА", "жА", "α"]
+    assert load_detector(tmp_path / "d").predict(texts)[:, 1].tolist() == [0, 0, 0, 0]
+    # Greek and Cyrillic capitals become A; a word with a letter that looks like none of ASCII's stays as it is.
+    assert load_detector(tmp_path / "on").predict(texts)[:, 1].tolist() == [1, 1, 0, 0]
+
+
 @pytest.mark.parametrize(("use", "part"), [("mine_opened:misspelt", "misspelt"), ("mine_opened:NOTHING", "cannot be called")])
 def test_a_function_that_is_none_is_told_when_opened(module, tmp_path, use, part):
     with pytest.raises(InputError, match=part):
@@ -128,7 +137,11 @@ def test_nothing_is_trained_and_all_texts_are_tested():
             ["mine.reference is for", "mine.labels names"],
         ),
         ({"mine": {"use": "m", "measure": "entropy"}}, {"split": {"train": 0.5, "val": 0.0, "test": 0.5}}, ["captions.split.val is 0", "calibrated"]),
-        ({"mine": {"use": "run:detectors/finetun"}, "finetune": {}}, {}, ["trains no detector `finetun`", "Did you mean `finetune`?"]),
+        ({"mine": {"use": "run:detectors/finetun"}, "finetune": {}}, {}, ["has no such detector `finetun`", "Did you mean `finetune`?"]),
+        ({"mine": {"use": "m:f", "defend": ["confusables"]}}, {}, ['`mine_defended: {use: run:detectors/mine, defend: ["confusables"]}`']),
+        ({"rr": {"rr": 0.3, "defend": ["confusables"]}}, {}, ['`rr_defended: {use: run:detectors/rr, defend: ["confusables"]}`']),
+        ({"mine": {"use": "m:f"}, "b": {"use": "run:detectors/mine", "defend": ["confusable"]}}, {}, ["`confusable`", "Did you mean `confusables`?"]),
+        ({"a": {"use": "run:detectors/b"}, "b": {"use": "run:detectors/a"}}, {}, ["has no such detector `b`", "has no such detector `a`"]),
         ({"mine": {"use": "m:f"}, "finetune": {"start": "mine"}}, {}, ["detectors.finetune.start names `mine`", "opened by `use`"]),
         ({"finetune": {}}, {"split": {"train": 0.0, "val": 0.5, "test": 0.5}}, ["captions.split.train is 0", "detector finetune"]),
         ({"mine": {"use": "m:f"}}, {"texts": {"human": None, "machine": "m.txt", "machine_ood": None}}, ["captions.texts.human", "human.txt"]),
@@ -163,6 +176,8 @@ def test_the_command_writes_a_configuration_that_passes_and_names_what_is_wrong(
     above = write_config(options("--config", "more.yaml", "--name", "first"))["detectors"]
     assert {name for name, entry in above.items() if entry} == {"first", "second", "finetune"}
 
+    behind = write_config(options("--defend", "zero-width", "confusables"))["detectors"]
+    assert behind["mine_opened-defended"] == {"use": "run:detectors/mine_opened", "defend": ["zero-width", "confusables"]}
     measured = write_config(options("--detector", str(micro.bert()), "--measure", "binoculars", "--reference", "other"))
     assert measured["detectors"]["bert-binoculars"] == {
         "use": str(micro.bert()),

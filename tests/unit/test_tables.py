@@ -13,6 +13,7 @@ from muattack.evaluate.tables import BUILDERS, Inputs, interval, number, read_cs
 from muattack.records import read_records, write_records
 
 DETECTORS = {"base": {"train_on": "base"}, "finetune": {}, "rr": {"rr": 0.3}, "rr_m0.2": {"rr": 0.2}, "rr_m0.5": {"rr": 0.5}}
+DETECTORS["guarded"] = {"use": "run:detectors/rr_m0.2", "defend": ["zero-width", "confusables"]}
 CONFIG = {"captions": {"source": "simulate"}, "detectors": DETECTORS, "mutate": MUTATE, "evaluate": SETTINGS, "seed": 1}
 
 
@@ -21,7 +22,9 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     run = make_run(folder, detectors=tuple(DETECTORS))
     for name, frame in zip(
-        ("metrics", "differences"), compute_metrics(run["captions"], run["scores"], run["mutants"], SETTINGS, MUTATE, 1), strict=True
+        ("metrics", "differences"),
+        compute_metrics(run["captions"], run["scores"], run["mutants"], SETTINGS, MUTATE, 1, [("guarded", "rr_m0.2")]),
+        strict=True,
     ):
         write_csv(folder / f"{name}.csv", frame)
     frames = read_csv(folder / "metrics.csv"), read_csv(folder / "differences.csv")
@@ -144,6 +147,23 @@ def test_operator_page_ranks_frequent_operators_and_counts_all(made, tmp_path):
     assert "2,355" in text
     total = next(row for row in rows_of(text) if row[0] == "**all**")
     assert total[1:5] == ["6", "4", "4", "58"]
+
+
+def test_a_defence_is_shown_off_and_on_with_paired_differences(made):
+    folder, inputs, _ = made
+    table = read_csv(folder / "tables" / "defended.csv")
+    assert set(table.defended) == {"guarded"}
+    assert set(table.detector) == {"rr_m0.2"}
+    assert set(table.defend) == {"zero-width + confusables"}
+    metrics = inputs.metrics.set_index(["detector", "domain", "task"])
+    for row in table[table.metric == "auc"].itertuples():
+        assert (row.off, row.on) == tuple(metrics.auc[name, row.domain, row.task] for name in ("rr_m0.2", "guarded"))
+        assert row.difference == pytest.approx(row.on - row.off, nan_ok=True)
+    text = (folder / "tables" / "defended.md").read_text(encoding="utf-8")
+    assert "## RR (m = 0.2) behind zero-width, then confusables: out of distribution" in text
+    row = table[(table.metric == "auc") & (table.task == "mwr") & (table.domain == "in")].iloc[0]
+    assert f"| {number(row.difference, sign=True)}" in text
+    assert f"| {interval(row.low, row.high, sign=True)} | {row.n_human} / {row.n_machine} |" in text
 
 
 def test_sweep_starts_with_finetune_and_carries_the_differences(made):

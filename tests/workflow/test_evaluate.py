@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -71,6 +72,30 @@ def test_the_page_s_example_runs_as_it_is_written(root, example):
     assert code == 1
     assert "The run failed. score_texts: The detector my_detector:score returned a score that is not finite" in errors
     assert "Traceback" not in errors
+
+
+@pytest.mark.slow
+def test_a_language_model_is_calibrated_and_measured_with_and_without_a_defence(example):
+    from test_zero_shot import gpt2
+
+    shutil.copytree(gpt2(1), example / "gpt2")
+    texts = ["--human", "human.txt", "--machine", "machine.txt", "--out", "zero"]
+    code, told, errors = run(
+        example, "evaluate", "--detector", "gpt2", "--measure", "fast-detectgpt", "--defend", "zero-width", "confusables", *texts
+    )
+    assert code == 0, errors
+    folder = example / "results" / "zero"
+    metrics = pd.read_csv(folder / "metrics.csv").set_index(["detector", "task"])
+    assert set(metrics.index.unique("detector")) == {"gpt2-fast-detectgpt", "gpt2-fast-detectgpt-defended"}
+    curve = json.loads((folder / "detectors" / "gpt2-fast-detectgpt" / "muattack.json").read_text(encoding="utf-8"))["opened"]["calibration"]
+    # Of 30 texts of each class three in ten are calibrated on, and the others tested.
+    assert curve["n_human"] + curve["n_machine"] == 18
+    assert curve["n_human"] + metrics.n_human["gpt2-fast-detectgpt", "H_vs_M"] == 30
+    table = pd.read_csv(folder / "tables" / "defended.csv")
+    # Nobody mutated these: nothing is there to undo.
+    assert table.difference[table.task == "H_vs_M"].tolist() == [0, 0, 0]
+    assert "Defences at inference, off and on" in (folder / "report.html").read_text(encoding="utf-8")
+    assert str(folder.relative_to(example) / "report.html") in told
 
 
 def test_every_configuration_of_the_page_passes(root):

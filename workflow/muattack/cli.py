@@ -91,6 +91,12 @@ def parser() -> argparse.ArgumentParser:
         choices=("log-likelihood", "log-rank", "entropy", "fast-detectgpt", "binoculars"),
         help="zero-shot: the detector is this measure of the causal language model given by --detector, calibrated on three in ten of the texts",
     )
+    evaluate.add_argument(
+        "--defend",
+        metavar="NAME",
+        nargs="+",
+        help="measure the detector behind these normalisers too: zero-width, confusables, look-alikes, lower-case, pyspellchecker, symspellpy, in this order",
+    )
     evaluate.add_argument("--key", metavar="VARIABLE", help="the environment variable that holds the key of a detector at https://...")
     evaluate.add_argument("--reference", metavar="MODEL", help="the second model of binoculars or fast-detectgpt, a folder or hub id")
     for option, what in (

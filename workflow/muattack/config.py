@@ -313,7 +313,7 @@ def _training_faults(block: str, entries: dict) -> list[str]:
 
 # What a detector can have that is trained here, and what one can have that is opened.
 TRAINING_KEYS = ("train_on", "rr", "dropout", "start", "adversarial")
-OPENING_KEYS = ("labels", "max_length", "normalise", "measure", "reference", "endpoint")
+OPENING_KEYS = ("labels", "max_length", "normalise", "measure", "reference", "endpoint", "defend")
 # Zero-shot measures that take a second model; the first cannot do without.
 WITH_REFERENCE = ("binoculars", "fast-detectgpt")
 
@@ -324,7 +324,16 @@ def _opened_faults(detectors: dict) -> list[str]:
     for name, entry in detectors.items():
         where = f"detectors.{name}"
         if name not in opened:
-            faults += [f"{where}.{key} is for a detector given by `use`. Add `use`, or take {key} out." for key in OPENING_KEYS if key in entry]
+            faults += [
+                f"{where}.{key} is for a detector given by `use`. Add `use`, or take {key} out."
+                for key in OPENING_KEYS
+                if key in entry and key != "defend"
+            ]
+            if "defend" in entry:
+                faults.append(
+                    f"{where}.defend is for an entry of its own, so that the detector is measured without its defence too. Take it out, and write "
+                    f"`{name}_defended: {{use: {OWN_PREFIX}{name}, defend: {json.dumps(entry['defend'])}}}` beside it."
+                )
             if entry.get("start") in opened:
                 faults.append(
                     f"{where}.start names `{entry['start']}`, which is not trained here but opened by `use`. Start from a trained detector."
@@ -337,8 +346,18 @@ def _opened_faults(detectors: dict) -> list[str]:
         ]
         kind = detector_kind(entry["use"])
         own = entry["use"].removeprefix(OWN_PREFIX)
-        if kind == "run" and own not in trained_detectors(detectors):
-            faults.append(f"{where}.use names {entry['use']}, but the run trains no detector `{own}`. {_nearest(own, trained_detectors(detectors))}")
+        # Of those that stand before another one themselves none: no circle, and always a detector to compare with.
+        others = [other for other, one in detectors.items() if detector_kind(one.get("use", "")) != "run"]
+        if kind == "run" and own not in others:
+            faults.append(f"{where}.use names {entry['use']}, but the run has no such detector `{own}`. {_nearest(own, others)}")
+        if "defend" in entry and kind != "run":
+            faults.append(
+                f"{where}.defend stands beside `use: {OWN_PREFIX}NAME`, so that the detector is measured without its defence too. Name the detector in an entry of "
+                f"its own, say `{name}`, and write `{name}_defended: {{use: {OWN_PREFIX}{name}, defend: {json.dumps(entry['defend'])}}}`."
+            )
+        faults += [
+            f"{where}.defend names the unknown normaliser `{one}`. {_nearest(one, OFFLINE)}" for one in entry.get("defend", ()) if one not in OFFLINE
+        ]
         what = {"function": "a function", "endpoint": "an address", "run": "another detector of the run"}.get(kind)
         faults += [
             f"{where}.{key} is for models, but {entry['use']} is {what}. Take it out."

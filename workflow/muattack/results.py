@@ -95,6 +95,11 @@ def zero_shot_detectors(detectors: dict[str, dict]) -> dict[str, dict]:
     return {name: entry for name, entry in detectors.items() if "measure" in entry}
 
 
+def defended_pairs(detectors: dict[str, dict]) -> list[tuple[str, str]]:
+    """Return the detectors behind a defence, each with the one that it is without: (on, off)."""
+    return [(name, entry["use"].removeprefix(OWN_PREFIX)) for name, entry in detectors.items() if "defend" in entry]
+
+
 def detector_kind(use: str) -> str:
     """Return what `use` of a detector names: "run" (another detector of the run), "endpoint", "function", or "model" (a folder or a hub id)."""
     if use.startswith(("http://", "https://")):
@@ -125,6 +130,8 @@ def split_shares(config: dict) -> dict[str, float]:
 def tables_of(detectors: dict[str, dict]) -> list[str]:
     """Return the names of the tables that a run with these detectors has."""
     tables = ["articles", "operators", "lengths", "tasks"]
+    if defended_pairs(detectors):
+        tables.append("defended")
     if "base" in detectors:
         tables.append("table1")
     if detectors.keys() & {"finetune", "rr"}:

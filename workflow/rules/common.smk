@@ -29,6 +29,7 @@ from muattack.results import (
     attacked_texts,
     cached_draws,
     check_folder,
+    defended_pairs,
     detector_kind,
     families_of,
     figure_detectors,

@@ -59,6 +59,7 @@ rule compute_metrics:
         detectors=DETECTORS,
         mutants=MUTANTS,
         evaluate=json.dumps({key: config["evaluate"][key] for key in ("bootstrap", "confidence", "fpr", "threshold")}),
+        defended=json.dumps(defended_pairs(config["detectors"])),
         mutate=block("mutate"),
         seed=config["seed"],
     message:

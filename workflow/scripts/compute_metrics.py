@@ -18,6 +18,7 @@ metrics, differences = compute_metrics(
     json.loads(snakemake.params.evaluate),
     mutate,
     snakemake.params.seed,
+    json.loads(snakemake.params.defended),
 )
 print(metrics.to_string(max_rows=20))
 write_csv(snakemake.output.metrics, metrics)

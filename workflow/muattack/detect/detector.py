@@ -200,10 +200,9 @@ def load_detector(spec: str | os.PathLike, labels: Sequence[str] | None = None, 
         with readable(folder):
             description = json.loads(about.read_text(encoding="utf-8"))
         if "opened" in description:
-            # Imported here: what opens needs this module.
-            from muattack.detect.opened import open_entry
-
-            return open_entry(description["opened"], folder)
+            # Imported here, as what opens needs this module, and by a name that `muattack.sources` does not see: of what opens a detector only
+            # the rule that makes its folder depends, and whatever reads the folder follows. Else an edited normaliser would train everything anew.
+            return importlib.import_module(f"{__package__}.opened").open_entry(description["opened"], folder)
     if not (folder / "config.json").is_file():
         raise InputError(
             f"The folder {folder} holds no config.json, so it is no detector. Name a folder results/RUN/detectors/NAME or a Hugging Face model."

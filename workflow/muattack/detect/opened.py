@@ -39,7 +39,8 @@ class Prepared:
 
 
 def open_entry(entry: Mapping, folder: str | os.PathLike | None = None) -> Detector:
-    """Open a detector by its entry: `use`, and what stands beside it (labels, max_length, normalise; measure, reference, calibration; endpoint).
+    """Open a detector by its entry: `use`, and what stands beside it (labels, max_length, normalise; measure, reference, calibration; endpoint;
+    defend).
 
     `folder` is the detector's in the run, results/{run}/detectors/{name}: what an endpoint says is kept in results/{run}/state/endpoints. Texts are normalised as the entry says; where it says nothing, as a folder of ours was trained. Raises InputError.
     """
@@ -54,9 +55,23 @@ def open_entry(entry: Mapping, folder: str | os.PathLike | None = None) -> Detec
         detector = EndpointDetector(entry["use"], kept, **entry.get("endpoint", {}))
     else:
         detector = load_detector(entry["use"], entry.get("labels"), entry.get("max_length"), mode)
-    if mode in (None, "none") or isinstance(detector, TransformersDetector):
-        return detector
-    return Prepared(detector, lambda text: normalise(text, mode))
+    if not isinstance(detector, TransformersDetector) and mode not in (None, "none"):
+        detector = Prepared(detector, lambda text: normalise(text, mode))
+    return defended(detector, entry["defend"]) if entry.get("defend") else detector
+
+
+def defended(detector: Detector, names: Sequence[str]) -> Prepared:
+    """Return the detector behind normalisers (names of muattack.mutate.normaliser_names.OFFLINE) that every text passes in this order."""
+    from muattack.mutate.normalise_text import make_normaliser
+
+    steps = [make_normaliser(name).text for name in names]
+
+    def prepare(text: str) -> str:
+        for step in steps:
+            text = step(text).text
+        return text
+
+    return Prepared(detector, prepare)
 
 
 def _zero_shot(entry: Mapping) -> "ZeroShotDetector":

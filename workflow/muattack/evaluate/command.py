@@ -24,7 +24,7 @@ from muattack.evaluate.labels import DOMAINS, detector_label, reported_tasks, ta
 from muattack.evaluate.tables import interval, number, read_csv
 from muattack.records import write_text
 from muattack.report.headline import findings
-from muattack.results import detector_kind
+from muattack.results import OWN_PREFIX, detector_kind
 from muattack.words import word_spans
 
 ROOT = DEFAULTS.parents[1]
@@ -70,11 +70,12 @@ def write_config(options: Namespace) -> dict:
     entry = {"use": use} | {key: value for key in ("measure", "reference") if (value := getattr(options, key))}
     if options.key:
         entry["endpoint"] = {"key": options.key}
+    behind = {f"{name}-defended": {"use": f"{OWN_PREFIX}{name}", "defend": options.defend}} if options.defend else {}
     usual = read_yaml(DEFAULTS)
     own = {
         "run": options.out,
         "captions": {"source": "texts", "normalise": "none", "images": None, "texts": texts},
-        "detectors": {**dict.fromkeys(usual["detectors"]), name: entry},
+        "detectors": {**dict.fromkeys(usual["detectors"]), name: entry, **behind},
         "attacks": {"victims": []},
         # A few dozen texts have few mutants an operator, and are not as short as captions.
         "evaluate": {"min_mutants": max(3, min(10, len(words["machine"]) // 10)), "lengths": thirds(list(chain(*words.values())))},

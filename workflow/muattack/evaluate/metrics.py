@@ -340,12 +340,18 @@ def default_pairs(detectors: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def compute_metrics(
-    captions: pd.DataFrame, scores: Mapping[str, str | Path], mutants: Mapping[str, str | Path], settings: Mapping, mutate: Mapping, seed: int
+    captions: pd.DataFrame,
+    scores: Mapping[str, str | Path],
+    mutants: Mapping[str, str | Path],
+    settings: Mapping,
+    mutate: Mapping,
+    seed: int,
+    pairs: Sequence[Sequence[str]] = (),
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Measure every detector on every task and domain; return the rows of metrics.csv and differences.csv.
 
     `captions` is captions.parquet as a frame, `scores` and `mutants` map detectors and tasks to their files, `settings` and
-    `mutate` are the configuration's blocks `evaluate` and `mutate`. Intervals are percentiles of a bootstrap over images
+    `mutate` are the configuration's blocks `evaluate` and `mutate`, `pairs` detectors (a, b) to be compared beside the paper's. Intervals are percentiles of a bootstrap over images
     (human and machine captions of an image are drawn together), widened where needed to hold the estimate; resamples in
     which a class is empty are left out, `resamples` counts the others. What is undefined (an empty task, one class only) is
     NaN with a note. Accuracy calls a text machine at or above `settings.threshold`; the true positive rate calls it machine
@@ -355,8 +361,8 @@ def compute_metrics(
     evaluation = Evaluation(captions, mutants, mutate, settings, seed)
     for detector, path in progress(scores.items(), "detectors evaluated", total=len(scores)):
         evaluation.add(detector, read_scores(detector, path))
-    pairs = [evaluation.difference(a, b) for a, b in default_pairs(list(scores))]
-    differences = pd.concat(pairs, ignore_index=True) if pairs else pd.DataFrame(columns=DIFFERENCE_COLUMNS)
+    compared = [evaluation.difference(a, b) for a, b in [*default_pairs(list(scores)), *pairs]]
+    differences = pd.concat(compared, ignore_index=True) if compared else pd.DataFrame(columns=DIFFERENCE_COLUMNS)
     return evaluation.metrics(), differences
 
 

@@ -27,7 +27,7 @@ from muattack.evaluate.metrics import compute_lengths, length_buckets
 from muattack.evaluate.operators import count_operators, count_sets
 from muattack.evaluate.published import DOUBT, MISSING_ARTICLES, OPERATORS, SUGGESTED_M, comparable, is_doubtful, published
 from muattack.records import read_meta, write_text
-from muattack.results import sweep_detectors
+from muattack.results import defended_pairs, sweep_detectors
 
 # Operators shown in the ranking for people.
 SHOWN = 30
@@ -298,6 +298,41 @@ def differences(inputs: Inputs) -> tuple[pd.DataFrame, str]:
     return frame, text
 
 
+def defended(inputs: Inputs) -> tuple[pd.DataFrame, str]:
+    """Build the table of defences at inference: each detector's AUC without and with the normalisers in front of it, and the paired difference."""
+    config, metrics = inputs.config, inputs.metrics.set_index(["detector", "domain", "task"])
+    pairs = defended_pairs(config["detectors"])
+    parts, frames = [], []
+    for on, off in pairs:
+        frame = inputs.differences[(inputs.differences.detector_a == on) & (inputs.differences.detector_b == off)]
+        for name, detector in (("off", off), ("on", on)):
+            values = [metrics.loc[(detector, row.domain, row.task), MEASURE_COLUMNS[row.metric][0]] for row in frame.itertuples()]
+            frame = frame.assign(**{name: values})
+        frames.append(frame.assign(defend=" + ".join(config["detectors"][on]["defend"])))
+        for domain, part in frame[frame.metric == "auc"].groupby("domain", sort=False):
+            rows = []
+            for row in part.itertuples():
+                bounds = [metrics.loc[(name, domain, row.task), ["auc_low", "auc_high"]] for name in (off, on)]
+                values = [f"{number(value)} {interval(*one)}" for value, one in zip((row.off, row.on), bounds, strict=True)]
+                change = [settled(pd.Series({"difference": row.difference, "difference_low": row.low, "difference_high": row.high}))]
+                change.append(interval(row.low, row.high, sign=True))
+                rows.append([task_label(row.task), *values, *change, f"{row.n_human:,} / {row.n_machine:,}"])
+            title = (
+                f"## {detector_label(off, config['detectors'])} behind {', then '.join(config['detectors'][on]['defend'])}: {DOMAINS[domain].lower()}"
+            )
+            parts += [title, grid(["AUC", "off", "on", "on − off", "interval", "n human / machine"], rows)]
+    frame = pd.concat(frames, ignore_index=True).rename(columns={"detector_a": "defended", "detector_b": "detector"})
+    text = page(
+        "Defences at inference, off and on",
+        "Each text, people's and the machine's, passes the normalisers before the detector sees it; nothing is trained for it. H vs. M shows what that costs on texts "
+        "that nobody mutated. " + about_tasks(config) + " Single operator sets follow the tasks.",
+        f"{about_intervals(config)} Differences are paired: the same texts in the same resamples. ° marks an interval that includes 0.",
+        *parts,
+        about_small(frame),
+    )
+    return frame, text
+
+
 def articles(inputs: Inputs) -> tuple[pd.DataFrame, str]:
     """Build the table of texts without an article, by source."""
     confidence = inputs.config["evaluate"]["confidence"]
@@ -511,6 +546,7 @@ BUILDERS: dict[str, Callable[[Inputs], tuple[pd.DataFrame, str]]] = {
     "operators": operators,
     "lengths": lengths,
     "sweep": sweep,
+    "defended": defended,
     "differences": differences,
     "tasks": tasks,
 }

@@ -14,6 +14,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Protocol
 
+import regex
+
 from muattack.errors import InputError
 from muattack.mutate.anthro import LOOK_ALIKES, TOKEN, homoglyph, read_text
 from muattack.mutate.operator import EMPTY_TEXT, Edit, Mutation, apply_edits, fold
@@ -25,6 +27,12 @@ NOTHING = "the normaliser finds nothing to change"
 LONGEST = 30
 # Numbers with an ending are none of the words that people write with digits for letters.
 COUNTED = re.compile(r"\d+(?:st|nd|rd|th|s|am|pm)", re.IGNORECASE)
+# Letters, digits, punctuation and blanks whose look no invisible character beside them changes: of scripts that neither join nor stack their letters.
+_PLAIN = (
+    r"[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Armenian}\p{Script=Georgian}\p{Script=Han}\p{Nd}\p{P}\p{Z}\p{Cc}\p{Sc}\p{Sm}]"
+)
+# A run of characters that are not seen, between two such or an end of the text. Unicode's property, as the package regex has it.
+INVISIBLE = regex.compile(rf"(?<=^|{_PLAIN})\p{{Default_Ignorable_Code_Point}}++(?={_PLAIN}|\Z)")
 # Words remembered: few make up most of a text.
 MEMORY = 65536
 # Seconds that a web service may take to answer.
@@ -141,6 +149,8 @@ class SymSpellChecker(WordNormaliser):
 class ConfusableFolder(WordNormaliser):
     """Letters of other scripts, with marks, or in fancy styles as the ASCII letters they look like, by Unicode's list of confusables.
 
+    That list takes the Greek epsilons for ꞓ, a c with a bar: that they stand for e is an addition of ours (`anthro.LOOK_ALIKES`).
+
     A word changes only where all of it then is ASCII, so that words of other scripts and languages with letters of their own are
     left alone; invisible characters inside a word go. With `signs` the digits and signs of `anthro.LOOK_ALIKES` are read as letters too
     (j0ke, $illy), in words that hold a letter, but not in numbers with an ending (1st, 90s, 5pm).
@@ -171,6 +181,24 @@ class SmallLetters(WordNormaliser):
     def correct(self, word: str) -> str:
         """Return the word in small letters."""
         return word.lower()
+
+
+class ZeroWidth(WordNormaliser):
+    """Invisible characters out: zero-width spaces and joiners, soft hyphens, direction marks and all else that Unicode calls default-ignorable.
+
+    Beside emoji and beside letters of scripts that join or stack theirs they stay, for there they carry meaning.
+    """
+
+    name = "zero-width"
+
+    def correct(self, word: str) -> str:
+        """Return the word without invisible characters."""
+        return INVISIBLE.sub("", word)
+
+    def text(self, text: str) -> Mutation:
+        """Take invisible characters out, between words too."""
+        edits = tuple(Edit(*match.span(), "") for match in INVISIBLE.finditer(text))
+        return Mutation(apply_edits(text, edits), edits) if edits else Mutation(text, (), NOTHING if text else EMPTY_TEXT)
 
 
 class Chain(WordNormaliser):
@@ -260,6 +288,7 @@ OFFLINE: dict[str, Callable[[], WordNormaliser]] = {
     "confusables": ConfusableFolder,
     "look-alikes": lambda: ConfusableFolder(signs=True),
     "lower-case": SmallLetters,
+    "zero-width": ZeroWidth,
 }
 # Name: what asks the service, and the variable that holds the key.
 WEB: dict[str, tuple[Callable[[str, str], str], str]] = {"serpapi": (ask_serpapi, "SERPAPI_KEY")}
