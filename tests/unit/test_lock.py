@@ -33,12 +33,12 @@ def test_every_dependency_is_locked_at_a_version_that_the_project_takes(root):
     files = (root / "requirements.lock", root / "workflow" / "profiles" / "slurm" / "requirements.lock")
     lines = [line.split("==") for file in files for line in file.read_text().splitlines() if "==" in line and not line.startswith("#")]
     locked = {canonicalize_name(name): version for name, version in lines}
-    extras = [one for name, some in project["optional-dependencies"].items() if name != "browser" for one in some]
+    extras = [one for name, some in project["optional-dependencies"].items() if name not in ("browser", "fuzz") for one in some]
     wanted = [Requirement(one) for one in (*project["dependencies"], *extras)]
     assert "snakemake-executor-plugin-slurm" in {one.name for one in wanted}
     faults = {str(one): locked.get(canonicalize_name(one.name)) for one in wanted}
     faults = {one: version for one, version in faults.items() if version is None or not Requirement(one).specifier.contains(version)}
-    # The browser of the judging page's test is the one extra that make does not install.
+    # The browser of the judging page's test and the fuzzer are the extras that make does not install.
     assert faults == {}
     # What these need is locked too: the plugin of a SLURM job beside that of SLURM.
     assert "snakemake-executor-plugin-slurm-jobstep" in locked
