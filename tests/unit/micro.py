@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pandas as pd
 import torch
-from transformers import BertConfig, BertModel, BertTokenizerFast
 
 from muattack.config import read_config
 from muattack.train.pretrain import pretrain_encoder
@@ -64,6 +63,8 @@ def bert() -> Path:
     made.mkdir()
     words = sorted({word for text in captions()["text"] for word in text.split()})
     (made / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]), encoding="utf-8")
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
     BertTokenizerFast(str(made / "vocab.txt"), model_max_length=50).save_pretrained(made)
     torch.manual_seed(0)
     shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32, "max_position_embeddings": 64}

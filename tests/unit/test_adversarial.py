@@ -145,7 +145,8 @@ def plain_sgd_loss(model, inputs, labels):
     lengths=st.lists(st.integers(1, 6), min_size=1, max_size=5),
     steps=st.integers(1, 5),
     alpha=st.floats(0, 2),
-    magnitude=st.floats(0, 2),
+    # Not what float32 cannot tell from nothing: a bound on rounded subnormal numbers says nothing.
+    magnitude=st.just(0.0) | st.floats(1e-6, 2),
     bound=st.floats(0.01, 2),
     classes=st.integers(2, 4),
     seed=st.integers(0, 50),

@@ -168,6 +168,7 @@ def test_other_input_that_cannot_be_used(tmp_path):
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_the_counter_fitted_table_as_it_lies(tmp_path, data):
     path = data / "words" / "counterfitted_neighbors.json"
     facts, table = build(tmp_path, {"source": "neighbours", "min_cosine": 0.5}, path=path, k_max=50)
