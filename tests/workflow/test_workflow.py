@@ -391,7 +391,7 @@ def test_the_defenders_study_on_stand_ins(root, tmp_path, monkeypatch):
     monkeypatch.delenv("MUATTACK_DATA", raising=False)
     make_news_and_reviews(tmp_path / "stand_ins", 200, 40)
     configs = [str(root / "config" / "defenders.yaml"), str(HERE / "defenders_scaled.yaml")]
-    code, output = snakemake(root, tmp_path, "--cores", "1", "--configfile", *configs)
+    code, output = snakemake(root, tmp_path, "--cores", "2", "--configfile", *configs)
     assert code == 0, output[-5000:]
     run = tmp_path / "results" / "defenders-scaled"
     # Every row of the files is there, with its own class.
@@ -433,7 +433,7 @@ def test_the_defenders_study_on_stand_ins(root, tmp_path, monkeypatch):
     # The ablations laid over it: what is trained already stays, and the norms and ascent steps have their table and figure.
     made = {path: path.stat().st_mtime_ns for path in (run / "classifiers" / "ag_news").glob("*/model.safetensors")}
     configs = [configs[0], str(root / "config" / "ablations.yaml"), configs[1], str(HERE / "ablations_scaled.yaml")]
-    code, output = snakemake(root, tmp_path, "--cores", "1", "--configfile", *configs)
+    code, output = snakemake(root, tmp_path, "--cores", "2", "--configfile", *configs)
     assert code == 0, output[-5000:]
     assert jobs(output)["train_classifier"] == 2
     assert {path: path.stat().st_mtime_ns for path in made} == made

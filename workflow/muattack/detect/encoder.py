@@ -36,8 +36,8 @@ LABELS = ("human", "machine")
 # Architectures whose head takes the hidden states and picks the first token itself, so that it runs on cached vectors.
 ROBERTA_LIKE = ("roberta", "xlm-roberta", "camembert", "electra")
 
-# What old checkpoints hold beside their weights: row numbers, masks.
-NO_WEIGHTS = ("position_ids", "attn.bias", "attn.masked_bias", "attention.bias", "attention.masked_bias")
+# What old checkpoints hold beside their weights: row numbers, masks, frequencies of positions.
+NO_WEIGHTS = ("position_ids", "attn.bias", "attn.masked_bias", "attention.bias", "attention.masked_bias", "rotary_emb.inv_freq")
 
 
 def of_the_run(table: pd.DataFrame, labels: Sequence[str] = LABELS) -> pd.DataFrame:
