@@ -3,8 +3,10 @@
 import micro
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSequenceClassification
 
+from muattack.detect.detector import load_detector
 from muattack.detect.encoder import (
     build_classifier,
     first_states,
@@ -122,6 +124,43 @@ def test_a_classifier_that_comes_with_the_encoder_needs_its_labels_and_is_put_in
         ours = build_classifier(tmp_path, {**TINY, "labels": labels})
         assert torch.allclose(ours(*inputs), model(*inputs).logits[:, order], atol=1e-6)
         assert ours.config.id2label == {0: "human", 1: "machine"}
+
+
+def test_weights_that_are_missing_or_unknown_are_refused(tmp_path):
+    weights, layer = load_file(micro.tiny() / "model.safetensors"), "encoder.layer.0.output.dense.bias"
+    # The run's encoder is a masked language model: its head is no fault, nor are the row numbers that old checkpoints hold.
+    name = next(name for name in weights if name.endswith(layer))
+    assert any(name.startswith("lm_head") for name in weights)
+    for file in micro.tiny().iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+
+    def opens(change, *said):
+        save_file(
+            {**weights, "roberta.embeddings.position_ids": torch.arange(3), **change}, tmp_path / "model.safetensors", metadata={"format": "pt"}
+        )
+        for load in (load_encoder, lambda folder: build_classifier(folder, TINY)):
+            if not said:
+                load(tmp_path)
+                continue
+            with pytest.raises(InputError, match=r"do not fit its config\.json") as told:
+                load(tmp_path)
+            assert all(part in str(told.value) for part in said)
+
+    opens({})
+    opens({"roberta.encoder.layer.7.output.dense.bias": torch.zeros(3)}, "1 unknown, such as ", "encoder.layer.7.output.dense.bias")
+    gone = weights.pop(name)
+    opens({}, "1 missing, such as ", layer)
+    weights[name] = gone
+
+    # A trained classifier has its head, or it is none.
+    model = AutoModelForSequenceClassification.from_pretrained(micro.tiny(), id2label={0: "human", 1: "machine"})
+    model.save_pretrained(tmp_path)
+    weights = model.state_dict()
+    load_detector(tmp_path)
+    del weights["classifier.out_proj.weight"]
+    save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(InputError, match=r"1 missing, such as classifier\.out_proj\.weight"):
+        load_detector(tmp_path)
 
 
 def test_reordering_touches_the_last_layer_only():

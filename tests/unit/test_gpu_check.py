@@ -18,8 +18,8 @@ def check(tmp_path, monkeypatch):
     # What the check sets is gone after the test.
     monkeypatch.setenv("MUATTACK_DEVICE", "cpu")
 
-    def run():
-        status = gpu_check.main(["--cpu", "--small", "--each", "0.02", "--reserve", "0", "--out", str(tmp_path / "found.json")])
+    def run(*more):
+        status = gpu_check.main(["--cpu", "--small", "--each", "0.02", "--reserve", "0", "--out", str(tmp_path / "found.json"), *more])
         return status, json.loads((tmp_path / "found.json").read_text())
 
     return run
@@ -34,7 +34,10 @@ def test_every_measurement_runs(check, capsys):
     assert {"training, FreeLB++ K = 5", "Trainer of transformers"} <= names
     assert all(row["texts_per_second"] > 0 for row in found["rows"])
     assert found["agreement"]["passed"]
-    assert found["loss by heart"][1] < found["loss by heart"][0]
+    assert set(found["loss by heart"]) == {"frozen encoder", "full"}
+    for one in found["loss by heart"].values():
+        assert one["last three"] < one["first"]
+        assert 0 < one["peak_memory_gb"] < 20
     assert "| scoring, token budget | float32 |" in capsys.readouterr().out
 
 
@@ -45,6 +48,14 @@ def test_what_fails_is_told_and_the_others_go_on(check, monkeypatch):
     assert status == 1
     assert list(found["failed"]) == ["scoring"]
     assert "training, full" in {row["measurement"] for row in found["rows"]}
+
+
+@pytest.mark.slow
+def test_one_measurement_alone(check):
+    status, found = check("--only", "falls")
+    assert (status, found["rows"], found["failed"]) == (0, [], {})
+    assert "agreement" not in found
+    assert found["loss by heart"]["full"]["last three"] < found["loss by heart"]["full"]["first"]
 
 
 def test_texts_are_as_long_as_captions():

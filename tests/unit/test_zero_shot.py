@@ -166,3 +166,18 @@ def test_what_cannot_be_calibrated_or_opened_is_told(models, tmp_path):
         detector.scoring.transformer.wte.weight[2] = math.nan
     with pytest.raises(InputError, match="logits are not finite"):
         detector.measure(["a dog"])
+
+
+def test_a_model_whose_weights_are_not_all_there_is_refused(models, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    for file in models[0].iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    weights = load_file(models[0] / "model.safetensors")
+    # Masks, as the released GPT-2 holds them beside its weights.
+    save_file({**weights, "transformer.h.0.attn.bias": torch.ones(1)}, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    ZeroShotDetector("entropy", str(tmp_path))
+    del weights["transformer.h.0.mlp.c_fc.bias"]
+    save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(InputError, match=r"1 missing, such as transformer\.h\.0\.mlp\.c_fc\.bias"):
+        ZeroShotDetector("entropy", str(tmp_path))

@@ -1,9 +1,14 @@
-"""Stand-ins of the public data and models that config/paper.yaml names, in exactly their formats, each small: COCO, captioners, OpenAI's detector."""
+"""Stand-ins of the public data and models that configurations name, in exactly their formats, each small.
 
+For config/paper.yaml COCO, captioners and OpenAI's detector; for config/defenders.yaml AG News, IMDB and neighbours of words.
+"""
+
+import csv
 import json
 import random
 from pathlib import Path
 
+import pandas as pd
 import torch
 from made_images import draw, make_captioner
 from tokenizers import ByteLevelBPETokenizer
@@ -51,3 +56,46 @@ def make_stand_ins(folder: Path, images: int) -> None:
         {"epoch": 1, "model_state_dict": model.state_dict(), "optimizer_state_dict": {}, "args": {"large": True}},
         folder / "openai_detector" / "detector-large.pt",
     )
+
+
+NEWS = (("troops", "minister", "election"), ("coach", "match", "striker"), ("shares", "profit", "bank"), ("software", "chip", "internet"))
+OPINIONS = (("awful", "boring", "dull"), ("great", "lovely", "brilliant"))
+# Of each word others that mean the same, nearest first.
+NEIGHBOURS = {
+    "troops": ["soldiers", "forces"], "minister": ["secretary"], "election": ["vote", "ballot"], "coach": ["trainer"], "match": ["game"], "striker": ["forward"],
+    "shares": ["stocks"], "profit": ["gain", "gains"], "bank": ["lender"], "software": ["programs"], "chip": ["processor"], "internet": ["web"], "says": ["tells"],
+    "awful": ["terrible", "dreadful"], "boring": ["tedious"], "dull": ["dreary"], "great": ["good", "grand"], "lovely": ["nice"], "brilliant": ["splendid"],
+    "film": ["movie"], "plot": ["story"],
+}  # fmt: skip
+
+
+def news(chance: random.Random, kind: int) -> tuple[str, str]:
+    """Say title and description of a piece of news, with the marks that the public file has: entities without &, a backslash, quotes."""
+    one, other, third = chance.sample(NEWS[kind], 3)
+    day = chance.choice(("Monday", "Friday"))
+    return f"{one.capitalize()} and {other} on {day}", f'The {one} #39;s {third}\\{other} says "{chance.choice(NEWS[kind])}" on {day}.'
+
+
+def make_news_and_reviews(folder: Path, train: int, test: int) -> None:
+    """Write topic/ag_news, sentiment/imdb and words/ as the public files are, imdb/ as the hub has it; rows of each part, classes in turn.
+
+    AG News: the public test rows as CSV, all fields quoted, no header, classes from 1; the training rows as TSV in lower case, classes from 0,
+    blanks around names and values. IMDB: JSON lines, and the Parquet files of the asset.
+    """
+    chance = random.Random(0)
+    for name in ("topic/ag_news", "sentiment/imdb", "words", "imdb"):
+        (folder / name).mkdir(parents=True)
+    with (folder / "topic/ag_news/test.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows([row % 4 + 1, *news(chance, row % 4)] for row in range(test))
+    rows = "".join(f"{news(chance, row % 4)[1].lower()} \t {row % 4}\n" for row in range(train))
+    (folder / "topic/ag_news/hiddenkiller_ag_dev.tsv").write_text(f"sentence \t label\n{rows}", encoding="utf-8")
+    for part, count in (("train", train), ("test", test)):
+        reviews = []
+        for row in range(count):
+            words = [chance.choice(OPINIONS[row % 2]) for _ in range(3)]
+            reviews.append(f"A {words[0]} film.<br /><br />The plot is {words[1]}, the end {words[2]} {chance.choice(('too', 'as well'))}.")
+        table = pd.DataFrame({"text": reviews, "label": [row % 2 for row in range(count)]})
+        table.to_parquet(folder / "imdb" / f"{part}.parquet")
+        lines = [{"id": f"{part}/{('neg', 'pos')[one.label]}/{one.Index}_5", "label": one.label, "text": one.text} for one in table.itertuples()]
+        (folder / "sentiment/imdb" / f"{part}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    (folder / "words/counterfitted_neighbors.json").write_text(json.dumps(NEIGHBOURS))

@@ -10,10 +10,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from runs import fingerprints, jobs, snakemake
-from stand_ins import make_stand_ins
+from stand_ins import make_news_and_reviews, make_stand_ins
 
 from muattack.attack.records import apply_edits, read_attack
 from muattack.data.noisyhate import read_pairs
+from muattack.evaluate.tables import NONE
 from muattack.judge.page import FORMAT, VERSION, batch_name, tasks
 
 HERE = Path(__file__).parent
@@ -383,6 +384,71 @@ def test_the_papers_study_on_stand_ins(root, tmp_path, monkeypatch):
         assert (run / "figures" / f"{name}.png").stat().st_size > 10_000
     code, output = snakemake(root, tmp_path, *options)
     assert "Nothing to be done" in output
+
+
+@pytest.mark.slow
+def test_the_defenders_study_on_stand_ins(root, tmp_path, monkeypatch):
+    monkeypatch.delenv("MUATTACK_DATA", raising=False)
+    make_news_and_reviews(tmp_path / "stand_ins", 200, 40)
+    configs = [str(root / "config" / "defenders.yaml"), str(HERE / "defenders_scaled.yaml")]
+    code, output = snakemake(root, tmp_path, "--cores", "2", "--configfile", *configs)
+    assert code == 0, output[-5000:]
+    run = tmp_path / "results" / "defenders-scaled"
+    # Every row of the files is there, with its own class.
+    news, reviews = (pd.read_parquet(run / "datasets" / f"{name}.parquet") for name in ("ag_news", "imdb"))
+    for table, classes in ((news, 4), (reviews, 2)):
+        assert table.split.value_counts().to_dict() == {"train": 180, "val": 20, "test": 40}
+        assert table.label[table.split == "test"].tolist() == [row % classes for row in range(40)]
+    assert news.text[news.split == "test"].str.match(r"^\w+ and \w+ on \w+ the \w+ #39;s \w+\\\w+ says \"\w+\" on \w+\.$").all()
+    assert reviews.text.str.contains("<br /><br />The plot", regex=False).all()
+
+    defences = ("plain", "pgd_k", "freelb", "pgd_kpp", "freelb_pp")
+    victims = [f"{name}.{defence}" for name in ("ag_news", "imdb") for defence in defences]
+    recipes = ("textfooler", "textbugger", "textbugger_word", "bert_attack")
+    attacks = pd.read_csv(run / "tables" / "attacks.csv")
+    assert sorted(zip(attacks.victim, attacks.attack, strict=True)) == sorted((victim, recipe) for victim in victims for recipe in recipes)
+    assert (attacks.n == 4).all()
+    assert (attacks.n == attacks.skipped + attacks.succeeded + attacks.failed + attacks.timed_out + attacks.errors).all()
+    assert not attacks.errors.any()
+    assert (attacks.n_test == 40).all()
+    # Words tell the classes apart, so these classifiers know something and attacks have what to work on.
+    assert (attacks.clean_test[attacks.victim.isin(["ag_news.plain", "imdb.plain"])] > 0.9).all()
+    assert attacks.succeeded.sum() > 0
+    for row in attacks.itertuples():
+        header, records = read_attack(run / "attacks" / row.victim / f"{row.attack}.jsonl")
+        assert len(records) == 4
+        assert (header["attack"]["rho_max"], header["attack"]["k_max"]) == ({"ag_news": 0.3, "imdb": 0.1}[row.dataset], 50)
+    # The paper's values beside ours, where defence, recipe and constraints are the paper's, and nowhere else.
+    known = {
+        ("ag_news", "textfooler"): 0.52, ("ag_news", "textbugger_word"): 0.56, ("ag_news", "bert_attack"): 0.42,
+        ("imdb", "textfooler"): 0.45, ("imdb", "textbugger_word"): 0.43, ("imdb", "bert_attack"): 0.40,
+    }  # fmt: skip
+    told = attacks[attacks.published_aua.notna()]
+    assert {(row.dataset, row.attack): row.published_aua for row in told.itertuples()} == known
+    assert set(told.victim) == {"ag_news.freelb_pp", "imdb.freelb_pp"} == set(attacks.victim[attacks.published_clean.notna()])
+    (row,) = re.findall(r"^\|.*paper, t = 30.*$", (run / "tables" / "attacks.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert [cell.strip() for cell in row.split("|")][3:-1] == ["95", NONE, "52", NONE, "42", "56"]
+    assert (run / "figures" / "attack_accuracy.png").stat().st_size > 10_000
+
+    # The ablations laid over it: what is trained already stays, and the norms and ascent steps have their table and figure.
+    made = {path: path.stat().st_mtime_ns for path in (run / "classifiers" / "ag_news").glob("*/model.safetensors")}
+    configs = [configs[0], str(root / "config" / "ablations.yaml"), configs[1], str(HERE / "ablations_scaled.yaml")]
+    code, output = snakemake(root, tmp_path, "--cores", "2", "--configfile", *configs)
+    assert code == 0, output[-5000:]
+    assert jobs(output)["train_classifier"] == 2
+    assert {path: path.stat().st_mtime_ns for path in made} == made
+    ablated = pd.read_csv(run / "tables" / "attacks.csv")
+    victims = {f"ag_news.{defence}" for defence in ("plain", "freelb", "freelb_norm1", "freelb_pp", "freelb_pp_t1")}
+    assert set(zip(ablated.victim, ablated.attack, strict=True)) == {
+        (victim, attack) for victim in victims for attack in ("textfooler", "textfooler_k5", "textfooler_rho0.2", "textfooler_q2")
+    }
+    norms = pd.read_csv(run / "tables" / "attack_norm.csv").drop_duplicates("victim").set_index("victim")
+    assert set(norms.index) == victims - {"ag_news.freelb_pp_t1"}
+    assert norms.max_norm.dropna().to_dict() == {"ag_news.freelb": 0.01, "ag_news.freelb_norm1": 1.0}
+    facts = {name: json.loads((run / "classifiers" / "ag_news" / name / "meta.json").read_text()) for name in ("freelb_pp", "freelb_pp_t1")}
+    assert {name: fact["adversarial"]["steps"] for name, fact in facts.items()} == {"freelb_pp": 3, "freelb_pp_t1": 1}
+    for figure in ("attack_steps", "attack_k", "attack_rho", "attack_queries"):
+        assert (run / "figures" / f"{figure}.png").stat().st_size > 10_000
 
 
 def check_attacks(run):

@@ -10,7 +10,7 @@ import torch
 from PIL import Image, ImageOps
 
 from muattack.data.coco import read_images, shard_captions
-from muattack.detect.encoder import load_tokenizer, locate_encoder, quiet_transformers, readable
+from muattack.detect.encoder import NO_WEIGHTS, load_tokenizer, locate_encoder, quiet_transformers, readable
 from muattack.device import device, device_name, enough_memory
 from muattack.errors import InputError
 from muattack.kept import KeptLines
@@ -21,8 +21,7 @@ from muattack.train.optimise import run_facts
 
 # Larger photographs in JPEG are read at a half, a quarter or an eighth of their size, never smaller than this: captioners see 224 to 480 pixels.
 LARGE = (1024, 1024)
-# What old checkpoints hold beside their weights (row numbers, masks), and weights of a layer that generating never uses.
-NO_WEIGHTS = ("position_ids", "attn.bias", "attn.masked_bias", "attention.bias", "attention.masked_bias")
+# Weights of a layer that generating never uses.
 UNUSED = (".pooler.",)
 
 

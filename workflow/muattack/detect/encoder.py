@@ -6,7 +6,7 @@ import copy
 import importlib.resources
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,6 +35,9 @@ from muattack.records import sha256
 LABELS = ("human", "machine")
 # Architectures whose head takes the hidden states and picks the first token itself, so that it runs on cached vectors.
 ROBERTA_LIKE = ("roberta", "xlm-roberta", "camembert", "electra")
+
+# What old checkpoints hold beside their weights: row numbers, masks, frequencies of positions.
+NO_WEIGHTS = ("position_ids", "attn.bias", "attn.masked_bias", "attention.bias", "attention.masked_bias", "rotary_emb.inv_freq")
 
 
 def of_the_run(table: pd.DataFrame, labels: Sequence[str] = LABELS) -> pd.DataFrame:
@@ -362,7 +365,11 @@ def load_encoder(folder: str | os.PathLike) -> nn.Module:
         config = AutoConfig.from_pretrained(str(folder), local_files_only=True)
         # A pooler would be weights that nothing uses.
         options = {"add_pooling_layer": False} if config.model_type in ("bert", *ROBERTA_LIKE[:3]) else {}
-        return AutoModel.from_pretrained(str(folder), local_files_only=True, use_safetensors=True, dtype=torch.float32, **options).eval()
+        model, told = AutoModel.from_pretrained(
+            str(folder), local_files_only=True, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **options
+        )
+    check_weights(folder, model, told, any_head=True)
+    return model.eval()
 
 
 def build_classifier(folder: str | os.PathLike, encoder: dict, dropout: float = 0.0, labels: Sequence[str] = LABELS) -> nn.Module:
@@ -385,7 +392,7 @@ def build_classifier(folder: str | os.PathLike, encoder: dict, dropout: float = 
             )
         set_labels(config, labels)
         set_dropout(config, dropout)
-        model = OwnHeadClassifier(load_own_head(folder, config))
+        model = OwnHeadClassifier(load_own_head(folder, config, new_head=not trained))
         if trained:
             reorder_outputs(model.model, [given.index(label) for label in labels])
     else:
@@ -429,12 +436,33 @@ def reorder_outputs(model: nn.Module, order: Sequence[int]) -> None:
             last.bias.copy_(last.bias[list(order)].clone())
 
 
-def load_own_head(folder: str | os.PathLike, config=None) -> nn.Module:
-    """Load a sequence classifier of the architecture's own, in evaluation mode, float32."""
+def load_own_head(folder: str | os.PathLike, config=None, new_head: bool = False) -> nn.Module:
+    """Load a sequence classifier of the architecture's own, in evaluation mode, float32; `new_head`: draw the head, which the folder lacks."""
     with quiet_transformers():
-        return AutoModelForSequenceClassification.from_pretrained(
-            str(folder), config=config, local_files_only=True, use_safetensors=True, dtype=torch.float32
-        ).eval()
+        model, told = AutoModelForSequenceClassification.from_pretrained(
+            str(folder), config=config, local_files_only=True, use_safetensors=True, dtype=torch.float32, output_loading_info=True
+        )
+    check_weights(folder, model, told, any_head=new_head)
+    return model.eval()
+
+
+def check_weights(folder: str | os.PathLike, model: nn.Module, told: Mapping, any_head: bool) -> None:
+    """Raise InputError where weights are missing, which transformers would draw at random, or are none of the architecture's.
+
+    `told` is the loading info of transformers. `any_head`: the weights may be another model's on the same encoder, so heads may differ, and
+    the pooler, which is part of some heads.
+    """
+    parts = {name for name, _ in model.base_model.named_children()} - {"pooler"}
+
+    def concerns(name: str) -> bool:
+        return not any_head or name.removeprefix(f"{model.base_model_prefix}.").split(".")[0] in parts
+
+    missing = sorted(filter(concerns, told["missing_keys"]))
+    # A pooling layer that this classifier does not use, and row numbers and masks, which old checkpoints hold beside their weights.
+    unknown = sorted(name for name in told["unexpected_keys"] if concerns(name) and ".pooler." not in f".{name}" and not name.endswith(NO_WEIGHTS))
+    if missing or unknown:
+        what = "; ".join(f"{len(names)} {kind}, such as {names[0]}" for kind, names in (("missing", missing), ("unknown", unknown)) if names)
+        raise InputError(f"The weights of the model in {folder} do not fit its config.json ({what}). Copy both from the same place.")
 
 
 def open_to_readers(folder: Path) -> None:

@@ -17,7 +17,7 @@ from transformers import AutoModelForCausalLM
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 from muattack.detect.detector import check_scores, distinct
-from muattack.detect.encoder import load_tokenizer, local_model, readable, tokenise
+from muattack.detect.encoder import check_weights, load_tokenizer, local_model, readable, tokenise
 from muattack.device import device, device_name
 from muattack.errors import InputError
 from muattack.progress import progress
@@ -129,13 +129,18 @@ def _open(path: str) -> tuple:
     with readable(folder):
         tokenizer = load_tokenizer(folder)
         # On a GPU as the weights are stored: a large model fits twice in half precision only.
-        model = AutoModelForCausalLM.from_pretrained(
-            os.fspath(folder), local_files_only=True, use_safetensors=True, dtype="auto" if device().type == "cuda" else torch.float32
+        model, told = AutoModelForCausalLM.from_pretrained(
+            os.fspath(folder),
+            local_files_only=True,
+            use_safetensors=True,
+            dtype="auto" if device().type == "cuda" else torch.float32,
+            output_loading_info=True,
         )
     if model.config.model_type in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not model.config.is_decoder:
         raise InputError(
             f"The model {path} ({model.config.model_type}) is no causal language model. Name one that writes texts from left to right, such as a GPT."
         )
+    check_weights(folder, model, told, any_head=False)
     return tokenizer, model.eval().to(device())
 
 
