@@ -2,7 +2,7 @@
 # make test          unit tests and rules, no network, minutes
 # make test-slow     a real small run of the workflow, and other tests of minutes
 # make chaos         kills a small run 25 times at random moments and compares its results with those of an undisturbed one
-# make fuzz          10,000 broken files for every reader, then coverage-guided ones where atheris is installed (SECONDS a reader): an hour
+# make fuzz          10,000 broken files for every reader and texts for every operator, then coverage-guided files where atheris is installed (SECONDS a reader): an hour
 # make slurm-test    the workflow on a SLURM cluster that is brought up on this machine, with jobs that are cancelled and killed
 # make lint          ruff, snakefmt, snakemake --lint
 # make audit         known vulnerabilities of the pinned packages, where the advisory data can be reached
@@ -10,6 +10,7 @@
 # make fetch CONFIG=mine.yaml   fetches the public data and models that a configuration names (several files in quotes), on a machine with network
 # make config-page   config/README.md, every key of the configuration, from the schema
 # make gpu-check     8 minutes on a machine with an NVIDIA GPU: agreement with the processor, texts a second, share of peak, memory; no network needed
+# make bench         muattack beside nlpaug, TextAttack, corrupted-text and the Trainer of transformers, as ratios, into docs/benchmarks.md: half an hour
 # make docs-figures  the figures that the documentation shows, from the demo's results
 # Each makes .venv from requirements.lock when it is missing or older than the lock.
 PYTHON ?= python3
@@ -18,7 +19,7 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo fetch test test-slow chaos fuzz slurm-test lint audit dryrun config-page gpu-check docs-figures benchmark clean
+.PHONY: demo fetch test test-slow chaos fuzz slurm-test lint audit dryrun config-page gpu-check docs-figures bench clean
 .DELETE_ON_ERROR:
 
 demo: .venv/ready
@@ -73,8 +74,9 @@ docs-figures: demo
 	@mkdir -p docs/figures
 	@cp results/demo/figures/fig4.png results/demo/figures/fig7.png results/demo/figures/attack_accuracy.png docs/figures/
 
-benchmark: .venv/ready
-	@for script in tests/benchmarks/bench_*.py; do echo "== $$script"; python $$script || exit 1; done
+# Peers are installed into environments of their own, which are thrown away.
+bench: .venv/ready
+	@python tests/benchmarks/bench_peers.py --write docs/benchmarks.md $(ARGS)
 
 clean:
 	rm -rf .venv .snakemake

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from muattack.config import read_config
@@ -117,13 +117,8 @@ def test_every_kind_of_the_registry_and_all_default_sets_are_here():
     assert read_config()["mutate"]["sets"].keys() < OPERATORS.keys()
 
 
-@every
-@few
-@given(text=texts)
-@example(TEXTS[5])
-@example(TEXTS[7])
-@example(TEXTS[9])
-def test_what_is_outside_the_edits_stays_and_the_result_is_always_the_same(name, text):
+def keeps_the_contract(name: str, text: str) -> None:
+    """What is outside the edits stays, and the result is always the same."""
     operator = join(OPERATORS[name])
     assert isinstance(operator, Operator)
     for rng in (None, 1):
@@ -138,6 +133,39 @@ def test_what_is_outside_the_edits_stays_and_the_result_is_always_the_same(name,
         assert left == text[position:]
         assert mutation.changed == bool(mutation.edits) == (mutation.text != text) == (not mutation.reason)
         assert operator.apply(text, rng and generator(rng)) == mutation
+
+
+@every
+@few
+@given(text=texts)
+@example(TEXTS[5])
+@example(TEXTS[7])
+@example(TEXTS[9])
+def test_what_is_outside_the_edits_stays_and_the_result_is_always_the_same(name, text):
+    keeps_the_contract(name, text)
+
+
+def search(name: str, examples: int) -> None:
+    """Let one operator meet so many texts: the same ones each time, unless very many are asked for."""
+
+    @settings(max_examples=examples, derandomize=examples < 10_000, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(text=texts)
+    def meet(text):
+        keeps_the_contract(name, text)
+
+    meet()
+
+
+@pytest.mark.slow
+@every
+def test_hundreds_of_texts(name):
+    search(name, 200)
+
+
+@pytest.mark.nightly
+@every
+def test_very_many_texts(name):
+    search(name, int(os.environ.get("EXAMPLES") or 10_000))
 
 
 @every
